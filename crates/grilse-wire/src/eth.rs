@@ -1,0 +1,32 @@
+//! Ethernet.
+
+use zerocopy::byteorder::big_endian::U16;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Length of an Ethernet header.
+pub const LEN: usize = 14;
+/// Ethertypes, host order (`ETH_P_*`).
+pub mod ethertype {
+    /// IPv4.
+    pub const IPV4: u16 = 0x0800;
+    /// IPv6.
+    pub const IPV6: u16 = 0x86dd;
+    /// Transparent Ethernet bridging.
+    pub const TEB: u16 = 0x6558;
+    /// 802.1Q customer tag.
+    pub const VLAN: u16 = 0x8100;
+    /// 802.1ad service tag.
+    pub const QINQ: u16 = 0x88a8;
+}
+
+/// An Ethernet header, without tags.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct Header {
+    /// Destination address.
+    pub dst: [u8; 6],
+    /// Source address.
+    pub src: [u8; 6],
+    /// Ethertype of what follows.
+    pub ethertype: U16,
+}

@@ -1,0 +1,42 @@
+//! IPv6 and its extension headers (RFC 8200).
+
+use zerocopy::byteorder::big_endian::{U16, U32};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Length of the fixed header.
+pub const LEN: usize = 40;
+
+/// The fixed IPv6 header.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct Header {
+    /// Version (4 bits), traffic class (8 bits), flow label (20 bits).
+    pub version_class_label: U32,
+    /// Length of everything behind this header.
+    pub payload_len: U16,
+    /// Type of the next header.
+    pub next_header: u8,
+    /// Hop limit.
+    pub hop_limit: u8,
+    /// Source address.
+    pub src: [u8; 16],
+    /// Destination address.
+    pub dst: [u8; 16],
+}
+
+/// The first two bytes of Hop-by-Hop, Routing and Destination Options headers.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct ExtHeader {
+    /// Type of the next header.
+    pub next_header: u8,
+    /// Length in 8-byte units, less the first.
+    pub len_units: u8,
+}
+
+impl ExtHeader {
+    /// Length in bytes, 8 to 2048.
+    pub fn header_len(&self) -> usize {
+        (usize::from(self.len_units) + 1) * 8
+    }
+}
