@@ -1,1 +1,37 @@
-//! stub
+//! Memory for packets: arenas of typed cells, magazines and depots, page pools, and the homes that
+//! objects go back to.
+//!
+//! This crate knows no packets. A class of objects is a type that says what becomes of it when its
+//! owner lets go ([`Recycle`]); everything else here moves owners about.
+//!
+//! - [`Slot`] owns one cell of an [`Arena`], as a `Box` owns its heap block; [`Shared`] is one of
+//!   several owners, as an `Arc` is.
+//! - [`Magazine`] is an array of free objects that moves whole between a thread's [`Cache`] and the
+//!   [`Depot`] of the class.
+//! - [`Home`] is the address that an object carries: who took it, and so where it goes when somebody
+//!   else lets go of it.
+//! - [`FramePool`] hands out blocks of plain bytes for devices to write; [`FrameSlice`] is a share
+//!   in one.
+//!
+//! Unsafe code lives in `arena.rs`, `frame.rs` and `region.rs`, and nowhere else.
+#![deny(unsafe_code)]
+
+mod arena;
+mod cache;
+mod depot;
+mod frame;
+mod home;
+mod ledger;
+mod list;
+mod magazine;
+mod region;
+mod sync;
+
+pub use arena::{Arena, Counted, Recycle, Share, Shared, Slot};
+pub use cache::Cache;
+pub use depot::Depot;
+pub use frame::{FrameLedger, FramePool, FrameSlice, Frames, PoolError};
+pub use home::{Home, Role};
+pub use ledger::Ledger;
+pub use magazine::Magazine;
+pub use region::{MapError, Node, Pages};

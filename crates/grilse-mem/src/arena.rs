@@ -1,0 +1,339 @@
+//! Typed cells that outlive everything, and the one handle that owns a cell.
+//!
+//! [`Slot`] is the abstraction that confines unsafe code: whoever holds it is the only owner of
+//! its cell, as with a `Box`. Magazines, caches, inboxes and the skb are built of slots in safe
+//! code. A slot becomes an index only while it travels through a shared word: [`Arena::park`]
+//! gives the index, [`Arena::unpark`] the slot, and the cell's park byte lets each index be
+//! redeemed exactly once, whatever a caller does with it.
+//!
+//! Invariant: a carved cell holds a valid `T` at all times, and is owned by exactly one of: one
+//! slot, one set of [`Shared`] handles that its count tells, or the park byte (value 1).
+
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::mem::{ManuallyDrop, size_of};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use crate::region::{MapError, Node, Pages, Region};
+use crate::sync::{AtomicU8, AtomicU32, Ordering, fence};
+
+/// What becomes of a cell whose owner goes out of scope.
+pub trait Recycle: Sized + Send + 'static {
+    /// Sends the cell where it can be used again. Called by `Drop`, on any thread and also while
+    /// unwinding: must not panic and should not block.
+    fn recycle(slot: Slot<Self>);
+}
+
+/// The only owner of one cell of an [`Arena`].
+#[repr(transparent)]
+pub struct Slot<T: Recycle>(NonNull<Cell<T>>);
+
+#[repr(C)]
+struct Cell<T> {
+    value: T,
+    /// The model checker watches this: it shows a missing edge between `park` and `unpark`.
+    #[cfg(loom)]
+    witness: loom::cell::UnsafeCell<()>,
+}
+
+/// A fixed number of cells of one type, carved one after the other as they are first needed.
+pub struct Arena<T: Recycle> {
+    base: NonNull<Cell<T>>,
+    capacity: u32,
+    carved: AtomicU32,
+    /// 1 while the cell is parked, else 0.
+    parked: Box<[AtomicU8]>,
+    /// Links of lists that run through parked cells; written by the owner, published with the list.
+    links: Box<[AtomicU32]>,
+    pages: Pages,
+}
+
+// SAFETY: the arena hands out each cell once (`carve`), and again only for a park byte that it
+// clears (`unpark`), so sharing the arena shares no `T`; cells move between threads, which `T: Send`
+// (a supertrait of `Recycle`) allows.
+unsafe impl<T: Recycle> Sync for Arena<T> {}
+// SAFETY: as above; nothing in an arena belongs to the thread that made it.
+unsafe impl<T: Recycle> Send for Arena<T> {}
+// SAFETY: a slot is the only owner of its `T`, so moving it moves the `T`.
+unsafe impl<T: Recycle> Send for Slot<T> {}
+// SAFETY: `&Slot<T>` gives `&T` and nothing else.
+unsafe impl<T: Recycle + Sync> Sync for Slot<T> {}
+
+impl<T: Recycle> Arena<T> {
+    /// Reserves room for `capacity` cells, on `node` where one is given.
+    ///
+    /// # Errors
+    /// As [`MapError`] tells.
+    pub fn reserve(capacity: u32, node: Option<Node>) -> Result<&'static Self, MapError> {
+        const { assert!(size_of::<T>() > 0 && align_of::<T>() <= 4096) };
+        let len = size_of::<Cell<T>>() * capacity as usize;
+        let region = Region::map(len, node)?;
+        Ok(Box::leak(Box::new(Self {
+            base: region.base.cast(),
+            capacity,
+            carved: AtomicU32::new(0),
+            parked: (0..capacity).map(|_| AtomicU8::new(0)).collect(),
+            links: (0..capacity).map(|_| AtomicU32::new(0)).collect(),
+            pages: region.pages,
+        })))
+    }
+
+    /// Makes the next cell of `value`; gives it back when all are carved.
+    ///
+    /// # Errors
+    /// The value, when the arena is full.
+    pub fn carve(&self, value: T) -> Result<Slot<T>, T> {
+        let claim = |n| (n < self.capacity).then_some(n + 1);
+        // Relaxed: the number alone decides who gets the cell, and the cell is still nobody's.
+        let Ok(index) = self.carved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim)
+        else {
+            return Err(value);
+        };
+        let cell = Cell {
+            value,
+            #[cfg(loom)]
+            witness: loom::cell::UnsafeCell::new(()),
+        };
+        let at = self.cell(index);
+        // SAFETY: `index` is below the capacity and was claimed once, so the cell is in bounds,
+        // aligned (the region is page-aligned, the stride is the type's size), and not yet owned.
+        unsafe { at.write(cell) };
+        Ok(Slot(at))
+    }
+
+    /// How many cells there can be.
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// How many cells have been carved.
+    pub fn carved(&self) -> u32 {
+        self.carved.load(Ordering::Relaxed)
+    }
+
+    /// Which pages the cells stand on.
+    pub fn pages(&self) -> Pages {
+        self.pages
+    }
+
+    /// The number of a cell; `None` for one of another arena.
+    pub fn index(&self, slot: &Slot<T>) -> Option<u32> {
+        let offset = (slot.0.as_ptr() as usize).checked_sub(self.base.as_ptr() as usize)?;
+        let index = offset / size_of::<Cell<T>>();
+        (index < self.capacity as usize).then_some(index as u32)
+    }
+
+    /// Gives up a slot for its index, which [`unpark`](Self::unpark) redeems once.
+    ///
+    /// # Errors
+    /// The slot, where it belongs to another arena.
+    pub fn park(&self, slot: Slot<T>) -> Result<u32, Slot<T>> {
+        let Some(index) = self.index(&slot) else { return Err(slot) };
+        slot.touch();
+        std::mem::forget(slot);
+        // Release: pairs with the swap in `unpark`, which makes the cell's bytes the finder's.
+        self.parked[index as usize].store(1, PARK);
+        Ok(index)
+    }
+
+    /// Redeems an index; `None` where the cell is not parked.
+    pub fn unpark(&self, index: u32) -> Option<Slot<T>> {
+        let parked = self.parked.get(index as usize)?;
+        // Acquire: pairs with the store in `park`.
+        if parked.swap(0, UNPARK) == 0 {
+            return None;
+        }
+        let slot = Slot(self.cell(index));
+        slot.touch();
+        Some(slot)
+    }
+
+    /// The links of all cells, for lists that run through parked ones.
+    pub(crate) fn links(&self) -> &[AtomicU32] {
+        &self.links
+    }
+
+    fn cell(&self, index: u32) -> NonNull<Cell<T>> {
+        // SAFETY: callers pass an index below the capacity, for which the region has room.
+        unsafe { self.base.add(index as usize) }
+    }
+}
+
+const PARK: Ordering = Ordering::Release;
+const UNPARK: Ordering = Ordering::Acquire;
+
+impl<T: Recycle> Slot<T> {
+    #[cfg(loom)]
+    fn touch(&self) {
+        // SAFETY: the slot owns its cell, which is valid.
+        let cell = unsafe { self.0.as_ref() };
+        cell.witness.with_mut(|_| ());
+    }
+
+    #[cfg(not(loom))]
+    fn touch(&self) {}
+}
+
+impl<T: Recycle> Deref for Slot<T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: a slot's cell is carved, valid, and owned by this slot alone.
+        let cell = unsafe { self.0.as_ref() };
+        &cell.value
+    }
+}
+
+impl<T: Recycle> DerefMut for Slot<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`, and the borrow is exclusive.
+        let cell = unsafe { self.0.as_mut() };
+        &mut cell.value
+    }
+}
+
+impl<T: Recycle> Drop for Slot<T> {
+    #[inline]
+    fn drop(&mut self) {
+        T::recycle(Slot(self.0));
+    }
+}
+
+impl<T: Recycle + fmt::Debug> fmt::Debug for Slot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: Recycle> fmt::Debug for Arena<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arena")
+            .field("capacity", &self.capacity)
+            .field("carved", &self.carved())
+            .field("pages", &self.pages)
+            .finish()
+    }
+}
+
+/// A value with a count of its owners, which only this module touches. Stands on cache lines of its
+/// own.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Counted<T> {
+    owners: AtomicU32,
+    value: T,
+}
+
+/// A value that may have several owners: [`Recycle`] for what stands in a [`Counted`].
+pub trait Share: Sized + Send + Sync + 'static {
+    /// As [`Recycle::recycle`], when the last owner let go.
+    fn recycle(slot: Slot<Counted<Self>>);
+}
+
+impl<T: Share> Recycle for Counted<T> {
+    fn recycle(slot: Slot<Self>) {
+        T::recycle(slot);
+    }
+}
+
+impl<T> Counted<T> {
+    /// Wraps `value`; it has one owner, the slot.
+    pub fn new(value: T) -> Self {
+        Self { owners: AtomicU32::new(1), value }
+    }
+}
+
+impl<T> Deref for Counted<T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Counted<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+/// One of several owners of a cell, which all may read: what `Arc` is to `Box`.
+pub struct Shared<T: Share>(NonNull<Cell<Counted<T>>>);
+
+// SAFETY: as for `Arc`: handles on several threads give `&T`, and the last one gives the `T`.
+unsafe impl<T: Share> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T: Share> Sync for Shared<T> {}
+
+impl<T: Share> Shared<T> {
+    /// Opens a cell to several owners, of which this is the first.
+    pub fn new(slot: Slot<Counted<T>>) -> Self {
+        let slot = ManuallyDrop::new(slot);
+        debug_assert_eq!(slot.owners.load(Ordering::Relaxed), 1);
+        Self(slot.0)
+    }
+
+    /// Takes the cell back, where this is the last owner.
+    ///
+    /// # Errors
+    /// The handle, where others are left.
+    pub fn into_slot(self) -> Result<Slot<Counted<T>>, Self> {
+        // Acquire: pairs with the release of those who dropped theirs; their reads are over.
+        if self.counted().owners.load(Ordering::Acquire) != 1 {
+            return Err(self);
+        }
+        Ok(Slot(ManuallyDrop::new(self).0))
+    }
+
+    /// How many owners there are, at some moment during the call.
+    pub fn owners(&self) -> u32 {
+        self.counted().owners.load(Ordering::Relaxed)
+    }
+
+    fn counted(&self) -> &Counted<T> {
+        // SAFETY: the count is at least one while this handle exists, so the cell is valid, and
+        // nobody has it exclusively.
+        let cell = unsafe { self.0.as_ref() };
+        &cell.value
+    }
+}
+
+impl<T: Share> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        // Relaxed: a new owner is made from one that is there; the count guards nothing yet.
+        let before = self.counted().owners.fetch_add(1, Ordering::Relaxed);
+        // A wrap would free the cell under its owners; no machine holds so many handles.
+        assert!(before < u32::MAX / 2, "too many owners of one cell");
+        Self(self.0)
+    }
+}
+
+impl<T: Share> Deref for Shared<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        self.counted()
+    }
+}
+
+impl<T: Share> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // Release: our reads happen before whoever is last recycles the cell.
+        if self.counted().owners.fetch_sub(1, Ordering::Release) == 1 {
+            // Acquire: pairs with the releases of all other owners.
+            fence(Ordering::Acquire);
+            // Relaxed: nobody else is left to see it.
+            self.counted().owners.store(1, Ordering::Relaxed);
+            drop(Slot(self.0));
+        }
+    }
+}
+
+impl<T: Share + fmt::Debug> fmt::Debug for Shared<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

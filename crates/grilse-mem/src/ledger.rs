@@ -1,0 +1,38 @@
+//! The ledger: how many objects of a class are where.
+
+use crate::arena::Recycle;
+use crate::depot::Depot;
+use crate::home::Home;
+
+/// Where the objects of one class are. `made` is the sum of the rest; exact when every owner has
+/// published and nothing is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Objects that exist.
+    pub made: u32,
+    /// In the depot.
+    pub depot: u32,
+    /// In the caches of those who allocate.
+    pub cached: u32,
+    /// Posted home, and not yet collected.
+    pub travelling: u32,
+    /// All others: held by packets, rings, sockets.
+    pub in_use: u32,
+}
+
+impl Ledger {
+    /// Counts a class whose objects may be at these homes.
+    pub fn count<'a, T: Recycle>(
+        depot: &Depot<T>,
+        homes: impl IntoIterator<Item = &'a Home<T>>,
+    ) -> Self {
+        let (mut cached, mut travelling) = (0, 0);
+        for home in homes {
+            cached += home.cached();
+            travelling += home.waiting();
+        }
+        let (made, stocked) = (depot.made(), depot.stocked());
+        let elsewhere = stocked + cached + travelling;
+        Self { made, depot: stocked, cached, travelling, in_use: made.saturating_sub(elsewhere) }
+    }
+}

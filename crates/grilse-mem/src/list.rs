@@ -1,0 +1,93 @@
+//! A stack of indices that many push and one takes whole.
+//!
+//! One word holds the newest index, the length and whether the list is closed, so that the three
+//! can never disagree: a push sees a bound, a close or a take in the same compare-and-swap that it
+//! lands by. Nobody pops single items, hence no ABA: a push that lands against a word which came
+//! back in between links to what is truly the newest.
+//!
+//! The links stand beside the objects, in a table that the objects' arena owns. Only the pusher
+//! writes the link of an index, before the push; only the taker reads it, after the take.
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+const INDEX: u64 = 0xffff_ffff; // newest index + 1; 0: empty
+const ONE: u64 = 1 << 32; // length, 31 bits
+const CLOSED: u64 = 1 << 63;
+
+/// The shared word.
+#[derive(Debug)]
+pub(crate) struct TakeAll {
+    word: AtomicU64,
+}
+
+/// The list is closed: its owner is gone.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Closed;
+
+impl TakeAll {
+    pub(crate) fn new() -> Self {
+        Self { word: AtomicU64::new(0) }
+    }
+
+    /// Pushes `index`, whose link in `links` is the caller's to write.
+    pub(crate) fn push(&self, links: &[AtomicU32], index: u32) -> Result<(), Closed> {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if word & CLOSED != 0 {
+                return Err(Closed);
+            }
+            // Relaxed: published by the release of the swap below.
+            links[index as usize].store((word & INDEX) as u32, Ordering::Relaxed);
+            let next = ((word & !INDEX) + ONE) | (u64::from(index) + 1);
+            // Release: the object and its link; pairs with the acquire in `take`. The pushes below
+            // it in the list are carried along, as a swap continues their release sequence.
+            match self.word.compare_exchange_weak(word, next, PUSH, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Takes all, newest first. For the one consumer.
+    pub(crate) fn take<'a>(&self, links: &'a [AtomicU32]) -> Taken<'a> {
+        // The common answer is "nothing", and a load leaves the line shared.
+        if self.len() == 0 {
+            return Taken { next: 0, links };
+        }
+        // Acquire: pairs with the release in `push`.
+        let word = self.word.fetch_and(CLOSED, TAKE);
+        Taken { next: (word & INDEX) as u32, links }
+    }
+
+    /// Refuses pushes from now on, and takes all.
+    pub(crate) fn close<'a>(&self, links: &'a [AtomicU32]) -> Taken<'a> {
+        // Acquire: as in `take`.
+        let word = self.word.swap(CLOSED, TAKE);
+        Taken { next: (word & INDEX) as u32, links }
+    }
+
+    /// How many are waiting, at some moment during the call.
+    pub(crate) fn len(&self) -> u32 {
+        ((self.word.load(Ordering::Relaxed) & !CLOSED) >> 32) as u32
+    }
+}
+
+const PUSH: Ordering = Ordering::Release;
+const TAKE: Ordering = Ordering::Acquire;
+
+/// The indices of a list that was taken: the taker's alone.
+#[derive(Debug)]
+pub(crate) struct Taken<'a> {
+    next: u32,
+    links: &'a [AtomicU32],
+}
+
+impl Iterator for Taken<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let index = self.next.checked_sub(1)?;
+        self.next = self.links[index as usize].load(Ordering::Relaxed);
+        Some(index)
+    }
+}

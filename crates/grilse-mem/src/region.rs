@@ -1,0 +1,151 @@
+//! Memory from the system: anonymous, zeroed, on a stated node, in the largest pages there are.
+//!
+//! A region is never unmapped. Everything that is carved from it may therefore be `'static`, and
+//! an index into it stays good whatever becomes of the thread that mapped it.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::ptr::NonNull;
+
+/// Which pages a region stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// Reserved huge pages (`MAP_HUGETLB`).
+    Huge,
+    /// Ordinary pages that the kernel was asked to join (`MADV_HUGEPAGE`).
+    Transparent,
+    /// Ordinary pages.
+    Ordinary,
+}
+
+/// A NUMA node of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node(pub u16);
+
+/// Why a region could not be had.
+#[derive(Debug)]
+pub enum MapError {
+    /// The system has no memory to give, or a limit stands in the way (`ulimit -v`).
+    Map {
+        /// Bytes asked for.
+        len: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The memory could not be bound to the node.
+    Bind {
+        /// The node asked for.
+        node: Node,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl std::fmt::Display for MapError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Map { len, .. } => write!(f, "map {len} bytes for packet buffers"),
+            Self::Bind { node, .. } => write!(f, "bind packet buffers to node {}", node.0),
+        }
+    }
+}
+
+impl std::error::Error for MapError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Map { source, .. } | Self::Bind { source, .. } => Some(source),
+        }
+    }
+}
+
+/// A stretch of zeroed memory that lives as long as the process.
+#[derive(Debug)]
+pub(crate) struct Region {
+    pub(crate) base: NonNull<u8>,
+    pub(crate) pages: Pages,
+}
+
+const HUGE: usize = 2 << 20;
+
+impl Region {
+    /// Maps `len` bytes, aligned to a page. No page is touched: memory is taken from the system as
+    /// it is used, on `node` where one is given and else by first touch.
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) fn map(len: usize, node: Option<Node>) -> Result<Self, MapError> {
+        let len = len.max(1);
+        let (base, pages) = if len < HUGE {
+            (map_pages(len, 0), Pages::Ordinary)
+        } else {
+            map_large(len.next_multiple_of(HUGE))
+        };
+        let base = base.map_err(|source| MapError::Map { len, source })?;
+        if let Some(node) = node {
+            bind(base, len, node).map_err(|source| MapError::Bind { node, source })?;
+        }
+        Ok(Self { base, pages })
+    }
+
+    /// The model checker and Miri know no `mmap`: the heap stands in for it.
+    #[cfg(any(loom, miri))]
+    pub(crate) fn map(len: usize, _node: Option<Node>) -> Result<Self, MapError> {
+        let layout = std::alloc::Layout::from_size_align(len.max(1), 4096)
+            .expect("a length below isize::MAX");
+        // SAFETY: the layout has a size above zero.
+        let base = unsafe { std::alloc::alloc_zeroed(layout) };
+        let base = NonNull::new(base)
+            .ok_or(MapError::Map { len, source: io::ErrorKind::OutOfMemory.into() })?;
+        Ok(Self { base, pages: Pages::Ordinary })
+    }
+}
+
+#[cfg(not(any(loom, miri)))]
+fn map_large(len: usize) -> (io::Result<NonNull<u8>>, Pages) {
+    // The mapping reserves its huge pages or fails: none can be missing at first touch.
+    let huge = map_pages(len, libc::MAP_HUGETLB);
+    if huge.is_ok() {
+        return (huge, Pages::Huge);
+    }
+    let base = match map_pages(len, libc::MAP_NORESERVE) {
+        Ok(base) => base,
+        failed => return (failed, Pages::Ordinary),
+    };
+    // SAFETY: the range was mapped just above; advice changes no contents.
+    let told = unsafe { libc::madvise(base.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
+    (Ok(base), if told == 0 { Pages::Transparent } else { Pages::Ordinary })
+}
+
+#[cfg(not(any(loom, miri)))]
+fn map_pages(len: usize, flags: i32) -> io::Result<NonNull<u8>> {
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a fresh anonymous mapping at an address of the kernel's choice overlaps nothing.
+    let base = unsafe {
+        libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+    };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(base.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+#[cfg(not(any(loom, miri)))]
+fn bind(base: NonNull<u8>, len: usize, node: Node) -> io::Result<()> {
+    const BITS: usize = u64::BITS as usize;
+    let mut mask = [0u64; 1024 / BITS];
+    let word = mask.get_mut(usize::from(node.0) / BITS);
+    *word.ok_or(io::ErrorKind::InvalidInput)? |= 1 << (usize::from(node.0) % BITS);
+    // SAFETY: mbind reads the mask, whose length in bits is passed, and sets the policy of a range
+    // that is mapped; no contents change.
+    let rc = unsafe {
+        libc::syscall(
+            libc::SYS_mbind,
+            base.as_ptr(),
+            len,
+            libc::MPOL_BIND,
+            mask.as_ptr(),
+            mask.len() * BITS,
+            0,
+        )
+    };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

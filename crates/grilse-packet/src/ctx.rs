@@ -1,0 +1,222 @@
+//! The context of a thread that works with packets: its caches, and the one door for frees.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use grilse_mem::{Cache, Counted, FrameSlice, Home, Slot};
+use grilse_wire::Meta;
+
+use crate::drop_reason::DropReason;
+use crate::memory::{Memory, Seat};
+use crate::shell::{Data, DataOwner, HEADROOM, Shell};
+use crate::skb::Skb;
+
+/// What a worker, or any other thread, needs to take and give back packets. Bound to its thread;
+/// everything that works with packets is handed `&mut Ctx`.
+pub struct Ctx {
+    shells: Cache<Shell>,
+    data: Cache<Counted<Data>>,
+    home: &'static Home<Shell>,
+    /// The time of this round, in nanoseconds of the engine's clock.
+    pub now_ns: u64,
+    drops: Drops,
+    on_drop: Option<DropHook>,
+    /// Caches belong to the thread that made the context.
+    _thread: PhantomData<*mut ()>,
+}
+
+/// Called for every packet that is dropped, before it goes: with its metadata, its length in bytes,
+/// and the reason (the kernel's `kfree_skb` tracepoint).
+pub type DropHook = Box<dyn FnMut(&Meta, usize, DropReason)>;
+
+/// How many packets were dropped, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops([u64; DropReason::ALL.len()]);
+
+impl Drops {
+    /// Packets dropped for this reason.
+    pub fn count(&self, reason: DropReason) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// Packets dropped for any reason.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+/// The memory has no magazines left for another context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoMagazines;
+
+impl fmt::Display for NoMagazines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no magazines left for another context: stop one first")
+    }
+}
+
+impl std::error::Error for NoMagazines {}
+
+impl Ctx {
+    /// Sits down, on the thread that will use the context.
+    ///
+    /// # Errors
+    /// [`NoMagazines`] where too many contexts exist.
+    pub fn new(seat: Seat) -> Result<Self, NoMagazines> {
+        let Memory { shells, data, .. } = seat.memory;
+        Ok(Self {
+            shells: Cache::new(shells).ok_or(NoMagazines)?,
+            data: Cache::new(data).ok_or(NoMagazines)?,
+            home: seat.home,
+            now_ns: 0,
+            drops: Drops::default(),
+            on_drop: None,
+            _thread: PhantomData,
+        })
+    }
+
+    /// Begins a round at this time: takes in what others sent home.
+    pub fn begin(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+        for shell in self.home.collect() {
+            self.shells.put(shell);
+        }
+    }
+
+    /// Ends a round: tells the ledger what the caches hold.
+    pub fn end(&mut self) {
+        self.home.publish_cached(self.shells.len());
+    }
+
+    /// An empty packet with a small head of [`HEAD_SIZE`](crate::HEAD_SIZE) bytes and at least
+    /// [`HEADROOM`] in front; `None` when all are in use.
+    #[inline]
+    pub fn take(&mut self) -> Option<Skb> {
+        let mut skb = Skb::from_shell(self.take_shell()?);
+        skb.reset();
+        Some(skb)
+    }
+
+    /// A packet whose linear bytes are `len` bytes of `frame`, beginning at `start` (`build_skb`).
+    ///
+    /// # Errors
+    /// The frame, when no shell is left, or where `start + len` leaves the frame.
+    #[inline]
+    pub fn build(
+        &mut self,
+        mut frame: FrameSlice,
+        start: usize,
+        len: usize,
+    ) -> Result<Skb, FrameSlice> {
+        let size = frame.frame_size();
+        if start > size || len > size - start {
+            return Err(frame);
+        }
+        let Some(mut skb) = self.take() else { return Err(frame) };
+        frame.set_range(0..size);
+        let shell = skb.shell_mut();
+        shell.head = Some(frame);
+        shell.start = start as u32;
+        shell.linear = len as u32;
+        shell.len = len as u32;
+        shell.truesize += size as u32;
+        Ok(skb)
+    }
+
+    /// Gives back a packet that has done its work.
+    #[inline]
+    pub fn consume(&mut self, skb: Skb) {
+        let mut shell = skb.into_shell();
+        if shell.has_chain {
+            self.consume_chain(&mut shell);
+        }
+        shell.release();
+        self.put_shell(shell);
+    }
+
+    /// Gives back a packet that is lost, and says why.
+    pub fn drop_with(&mut self, skb: Skb, reason: DropReason) {
+        self.drops.0[reason as usize] += 1;
+        if let Some(hook) = &mut self.on_drop {
+            hook(skb.meta(), skb.len(), reason);
+        }
+        self.consume(skb);
+    }
+
+    /// Counts a packet that was lost before there was memory to hold it.
+    pub fn drop_unborn(&mut self, meta: &Meta, len: usize, reason: DropReason) {
+        self.drops.0[reason as usize] += 1;
+        if let Some(hook) = &mut self.on_drop {
+            hook(meta, len, reason);
+        }
+    }
+
+    /// What was dropped here so far.
+    pub fn drops(&self) -> Drops {
+        self.drops
+    }
+
+    /// Calls `hook` for every drop from now on.
+    pub fn on_drop(&mut self, hook: DropHook) {
+        self.on_drop = Some(hook);
+    }
+
+    /// A shell with data, stamped with this home.
+    #[inline]
+    pub(crate) fn take_shell(&mut self) -> Option<Slot<Shell>> {
+        let mut shell = self.shells.take()?;
+        shell.home = Some(self.home);
+        if matches!(shell.data, DataOwner::None) {
+            return self.attach_data(shell);
+        }
+        Some(shell)
+    }
+
+    #[cold]
+    fn attach_data(&mut self, mut shell: Slot<Shell>) -> Option<Slot<Shell>> {
+        let Some(data) = self.data.take() else {
+            self.shells.put(shell);
+            return None;
+        };
+        shell.data = DataOwner::Sole(data);
+        Some(shell)
+    }
+
+    #[inline]
+    fn put_shell(&mut self, shell: Slot<Shell>) {
+        match shell.home {
+            Some(home) if !std::ptr::eq(home, self.home) => home.post(shell),
+            _ => self.shells.put(shell),
+        }
+    }
+
+    /// Chained packets go the fast way too, one by one.
+    #[cold]
+    fn consume_chain(&mut self, shell: &mut Slot<Shell>) {
+        let Some(data) = shell.data.sole() else { return };
+        while let Some(skb) = data.chain.pop_newest() {
+            self.consume(skb);
+        }
+    }
+}
+
+const _: () = assert!(HEADROOM >= 64);
+
+impl Drop for Ctx {
+    /// What is cached goes to the depot (the magazines do that themselves), and what others send
+    /// from now on too.
+    fn drop(&mut self) {
+        self.home.close();
+    }
+}
+
+impl fmt::Debug for Ctx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ctx")
+            .field("home", &self.home.id())
+            .field("role", &self.home.role())
+            .field("cached", &self.shells.len())
+            .field("drops", &self.drops)
+            .finish_non_exhaustive()
+    }
+}

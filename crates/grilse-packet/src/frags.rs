@@ -1,0 +1,137 @@
+//! Cutting at either end of what stands behind the linear part, and heads that change place.
+
+use std::mem;
+
+use grilse_mem::FrameSlice;
+
+use crate::copy::copy;
+use crate::shell::{HEAD_SIZE, SMALL_START};
+use crate::skb::{NoRoom, Skb};
+
+impl Skb {
+    /// Removes up to `n` bytes from the front of the fragments and chained packets; the linear part
+    /// is empty or stays. Returns how many went.
+    pub(crate) fn pull_frags(&mut self, n: usize) -> usize {
+        if self.unshare_data().is_err() {
+            return 0;
+        }
+        let shell = self.shell_mut();
+        let Some(data) = shell.data.sole() else { return 0 };
+        let mut left = n;
+        let mut spent = 0;
+        for frag in data.frags.items.iter_mut().flatten() {
+            if left < frag.len() {
+                let range = frag.offset() + left..frag.offset() + frag.len();
+                frag.set_range(range);
+                left = 0;
+                break;
+            }
+            left -= frag.len();
+            spent += 1;
+            shell.truesize -= frag.frame_size() as u32;
+        }
+        data.frags.remove_front(spent);
+        while left > 0 {
+            let Some(first) = data.chain.oldest() else { break };
+            if left < first.len() {
+                let before = first.truesize();
+                let pulled = first.pull(left);
+                shell.truesize -= before - first.truesize();
+                left -= pulled;
+                if pulled == 0 {
+                    break;
+                }
+            } else if let Some(gone) = data.chain.pop_oldest() {
+                left -= gone.len();
+                shell.truesize -= gone.truesize();
+            }
+        }
+        shell.has_frags = data.frags.n > 0;
+        shell.has_chain = data.chain.count() > 0;
+        shell.len -= (n - left) as u32;
+        n - left
+    }
+
+    /// Removes `n` bytes from the back of the fragments and chained packets, which hold that many.
+    pub(crate) fn trim_frags(&mut self, n: usize) -> Result<(), NoRoom> {
+        self.unshare_data()?;
+        let shell = self.shell_mut();
+        let Some(data) = shell.data.sole() else { return Err(NoRoom) };
+        let mut left = n;
+        while left > 0 {
+            let Some(newest) = data.chain.newest() else { break };
+            if left < newest.len() {
+                let (keep, before) = (newest.len() - left, newest.truesize());
+                newest.trim(keep)?;
+                shell.truesize -= before - newest.truesize();
+                left = 0;
+            } else if let Some(gone) = data.chain.pop_newest() {
+                left -= gone.len();
+                shell.truesize -= gone.truesize();
+            }
+        }
+        while left > 0 {
+            let Some(mut frag) = data.frags.pop() else { break };
+            if left < frag.len() {
+                frag.set_range(frag.offset()..frag.offset() + frag.len() - left);
+                left = 0;
+                let pushed = data.frags.push(frag);
+                debug_assert!(pushed.is_ok(), "it was just popped");
+            } else {
+                left -= frag.len();
+                shell.truesize -= frag.frame_size() as u32;
+            }
+        }
+        shell.has_frags = data.frags.n > 0;
+        shell.has_chain = data.chain.count() > 0;
+        shell.len -= (n - left) as u32;
+        Ok(())
+    }
+
+    /// Moves the linear bytes to a small head of this skb's own, with room for `need` linear bytes.
+    /// Bytes of a frame that do not have to move stay behind as the first fragment.
+    pub(crate) fn rebuild_head(&mut self, need: usize) -> Result<(), NoRoom> {
+        if need > HEAD_SIZE - SMALL_START {
+            return Err(NoRoom);
+        }
+        self.unshare_data()?;
+        let shell = self.shell_mut();
+        let Some(data) = shell.data.sole() else { return Err(NoRoom) };
+        let (start, linear) = (shell.start as usize, shell.linear as usize);
+        let Some(mut frame) = shell.head.take() else {
+            // A small head of our own: what lacks is room at its back, so the bytes move up.
+            data.small.copy_within(start..start + linear, SMALL_START);
+            shell.start = SMALL_START as u32;
+            return Ok(());
+        };
+        let moved = linear.min(need);
+        let rest = start + moved..start + linear;
+        if !rest.is_empty() && data.frags.is_full() {
+            shell.head = Some(frame);
+            return Err(NoRoom);
+        }
+        copy(&mut data.small[SMALL_START..], &frame.bytes()[start..start + moved]);
+        shell.start = SMALL_START as u32;
+        shell.linear = moved as u32;
+        if rest.is_empty() {
+            shell.truesize -= frame.frame_size() as u32;
+        } else {
+            frame.set_range(rest);
+            data.frags.push_front(frame);
+            shell.has_frags = true;
+        }
+        Ok(())
+    }
+
+    /// Takes the frame that the linear bytes stand in, cut to the bytes behind the first `skip`.
+    pub(crate) fn steal_head(&mut self, skip: usize) -> Option<FrameSlice> {
+        let shell = self.shell_mut();
+        let mut frame = shell.head.take()?;
+        let start = shell.start as usize;
+        frame.set_range(start + skip..start + shell.linear as usize);
+        let taken = mem::take(&mut shell.linear);
+        shell.len -= taken;
+        shell.truesize -= frame.frame_size() as u32;
+        Some(frame)
+    }
+}

@@ -1,0 +1,252 @@
+//! The two objects that an skb is made of.
+//!
+//! A [`Shell`] is the metadata block, four cache lines: the first is all that taking and freeing
+//! touch, the second is what offload and devices read. A [`Data`] is the small head and the shared
+//! info (fragments and frag list) that clones share. The shell owns its data also while it lies in
+//! a cache, so that one pop takes both.
+//!
+//! The linear bytes stand in the data's small head, or in a frame of a page pool that was attached
+//! as head. Frames are written by devices, so nothing of ours is kept in them.
+//!
+//! Invariants: `start + linear` lies within the head; `len` counts the linear bytes and those of all
+//! fragments and all chained packets; the flags tell whether the data holds fragments or a chain, so
+//! that the plain packet never touches the data's info.
+
+use grilse_mem::{Counted, Depot, FrameSlice, Home, Recycle, Share, Shared, Slot};
+use grilse_wire::Meta;
+
+use crate::Skb;
+use crate::chain::Chain;
+
+/// Most page fragments that one skb holds beside its head: 17, as in the kernel, or what
+/// `GRILSE_MAX_FRAGS` said when this crate was built, 17 to 45.
+pub const MAX_FRAGS: usize = max_frags(option_env!("GRILSE_MAX_FRAGS"));
+
+const fn max_frags(set: Option<&str>) -> usize {
+    let Some(set) = set else { return 17 };
+    let (digits, mut value, mut i) = (set.as_bytes(), 0, 0);
+    while i < digits.len() {
+        assert!(digits[i].is_ascii_digit(), "GRILSE_MAX_FRAGS is a number");
+        value = value * 10 + (digits[i] - b'0') as usize;
+        i += 1;
+    }
+    assert!(17 <= value && value <= 45, "GRILSE_MAX_FRAGS is 17 to 45");
+    value
+}
+
+/// Bytes in a small head.
+pub const HEAD_SIZE: usize = 2048;
+
+/// Least room in front of a fresh packet: for the headers of a tunnel or two (the kernel's
+/// `NET_SKB_PAD` is 64).
+pub const HEADROOM: usize = 128;
+
+/// Where the packet begins in a fresh small head: at least [`HEADROOM`], and at the start of a cache
+/// line.
+pub(crate) const SMALL_START: usize = (SMALL_OFFSET + HEADROOM).next_multiple_of(64) - SMALL_OFFSET;
+const SMALL_OFFSET: usize = 8 + std::mem::offset_of!(Data, small);
+
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Shell {
+    /// Who took this shell, and so where it goes; `None` until it is first taken.
+    pub(crate) home: Option<&'static Home<Shell>>,
+    pub(crate) data: DataOwner,
+    /// The frame that the linear bytes stand in, whole; `None`: they stand in the small head.
+    pub(crate) head: Option<FrameSlice>,
+    pub(crate) start: u32,
+    pub(crate) linear: u32,
+    pub(crate) len: u32,
+    pub(crate) has_frags: bool,
+    pub(crate) has_chain: bool,
+
+    pub(crate) meta: Line<Meta>,
+
+    /// The packet behind this one in a frag list.
+    pub(crate) next: Option<Skb>,
+    pub(crate) truesize: u32,
+}
+
+/// Starts a cache line.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Line<T>(pub(crate) T);
+
+const _: () = assert!(size_of::<Shell>() == 192 && std::mem::offset_of!(Shell, meta) == 64);
+
+/// Who owns the data of a shell.
+#[derive(Debug)]
+pub(crate) enum DataOwner {
+    /// Nobody here: it was shared, and others outlived this shell's share.
+    None,
+    /// This shell alone, which may write.
+    Sole(Slot<Counted<Data>>),
+    /// This shell and its clones, which read.
+    Shared(Shared<Data>),
+}
+
+/// Small head and shared info.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Data {
+    pub(crate) depot: &'static Depot<Counted<Data>>,
+    pub(crate) frags: Frags,
+    pub(crate) chain: Chain,
+    pub(crate) small: [u8; HEAD_SIZE],
+    _stride: [u8; STRIDE_PAD],
+}
+
+/// Page fragments, packed to the front.
+#[derive(Debug, Default)]
+pub(crate) struct Frags {
+    pub(crate) items: [Option<FrameSlice>; MAX_FRAGS],
+    pub(crate) n: usize,
+}
+
+const CELL: usize = 8 + 8 + size_of::<Frags>() + size_of::<Chain>() + HEAD_SIZE;
+/// Makes the stride of the cells an odd number of cache lines: with an even one, the headers of all
+/// packets would share half of the cache's sets or fewer.
+const STRIDE_PAD: usize = if CELL.div_ceil(64).is_multiple_of(2) { 64 } else { 0 };
+const _: () = assert!(size_of::<Counted<Data>>() / 64 % 2 == 1);
+
+/// What an skb is charged for its shell and data.
+pub(crate) const UNIT_TRUESIZE: u32 = (size_of::<Shell>() + size_of::<Counted<Data>>()) as u32;
+
+impl Shell {
+    pub(crate) fn fresh(_depot: &'static Depot<Shell>) -> Self {
+        Self {
+            home: None,
+            data: DataOwner::None,
+            head: None,
+            start: SMALL_START as u32,
+            linear: 0,
+            len: 0,
+            has_frags: false,
+            has_chain: false,
+            meta: Line(Meta::default()),
+            next: None,
+            truesize: UNIT_TRUESIZE,
+        }
+    }
+
+    /// Lets go of all that has a meaning outside: fragments, frame, chained packets, shared data.
+    /// What is left may lie in a cache.
+    pub(crate) fn release(&mut self) {
+        self.head = None;
+        match std::mem::replace(&mut self.data, DataOwner::None) {
+            DataOwner::None => {}
+            DataOwner::Sole(mut data) => {
+                if self.has_frags || self.has_chain {
+                    data.clear();
+                }
+                self.data = DataOwner::Sole(data);
+            }
+            DataOwner::Shared(data) => {
+                if let Ok(mut data) = data.into_slot() {
+                    data.clear();
+                    self.data = DataOwner::Sole(data);
+                }
+            }
+        }
+        self.has_frags = false;
+        self.has_chain = false;
+    }
+}
+
+impl Data {
+    pub(crate) fn fresh(depot: &'static Depot<Counted<Data>>) -> Counted<Self> {
+        Counted::new(Self {
+            depot,
+            frags: Frags::default(),
+            chain: Chain::default(),
+            small: [0; HEAD_SIZE],
+            _stride: [0; STRIDE_PAD],
+        })
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.frags.clear();
+        self.chain.clear();
+    }
+}
+
+impl DataOwner {
+    pub(crate) fn get(&self) -> Option<&Data> {
+        match self {
+            Self::None => None,
+            Self::Sole(data) => Some(data),
+            Self::Shared(data) => Some(data),
+        }
+    }
+
+    pub(crate) fn sole(&mut self) -> Option<&mut Data> {
+        match self {
+            Self::Sole(data) => Some(data),
+            _ => None,
+        }
+    }
+}
+
+impl Frags {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &FrameSlice> {
+        self.items[..self.n].iter().flatten()
+    }
+
+    pub(crate) fn push(&mut self, frag: FrameSlice) -> Result<(), FrameSlice> {
+        let Some(place) = self.items.get_mut(self.n) else { return Err(frag) };
+        *place = Some(frag);
+        self.n += 1;
+        Ok(())
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.n == MAX_FRAGS
+    }
+
+    /// Puts a fragment before the others, of which there are fewer than [`MAX_FRAGS`].
+    pub(crate) fn push_front(&mut self, frag: FrameSlice) {
+        self.items[..=self.n].rotate_right(1);
+        self.items[0] = Some(frag);
+        self.n += 1;
+    }
+
+    /// Removes the first `count`.
+    pub(crate) fn remove_front(&mut self, count: usize) {
+        for item in &mut self.items[..count] {
+            *item = None;
+        }
+        self.items[..self.n].rotate_left(count);
+        self.n -= count;
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<FrameSlice> {
+        self.n = self.n.checked_sub(1)?;
+        self.items[self.n].take()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        while self.pop().is_some() {}
+    }
+}
+
+impl Recycle for Shell {
+    /// An skb that goes out of scope without a context: released here, and posted home.
+    fn recycle(mut slot: Slot<Self>) {
+        slot.release();
+        match slot.home {
+            Some(home) => home.post(slot),
+            // Only a shell that was never taken has no home, and those lie in magazines. It stays
+            // out of use, and the ledger shows it.
+            None => std::mem::forget(slot),
+        }
+    }
+}
+
+impl Share for Data {
+    /// Data whose last owner was a clone that had no shell to leave it with.
+    fn recycle(mut slot: Slot<Counted<Self>>) {
+        slot.clear();
+        let depot = slot.depot;
+        depot.give_one(slot);
+    }
+}

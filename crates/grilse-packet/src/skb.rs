@@ -1,0 +1,347 @@
+//! The skb: one owning pointer to a packet.
+
+use std::fmt;
+use std::ops::Range;
+
+use grilse_mem::{FrameSlice, Slot};
+use grilse_wire::{Meta, Packet};
+
+use crate::copy::copy;
+use crate::shell::{HEAD_SIZE, MAX_FRAGS, SMALL_START, Shell, UNIT_TRUESIZE};
+
+/// A packet: linear bytes at the front, then page fragments, then chained packets, and metadata
+/// beside them. The kernel's `sk_buff`; 8 bytes, owned by whoever holds it, and free to cross
+/// threads.
+///
+/// Give it back with [`Ctx::consume`](crate::Ctx::consume) where it has done its work, or with
+/// [`Ctx::drop_with`](crate::Ctx::drop_with) where it is lost. Letting it go out of scope is legal
+/// anywhere, unwinding included: then it goes home the slower way.
+///
+/// The bytes are read and gathered through [`Packet`], which is what GRO uses too.
+#[doc(alias = "sk_buff")]
+#[must_use = "a packet is passed on, consumed, or dropped with a reason"]
+pub struct Skb(Slot<Shell>);
+
+/// The head is full, or the packet is not linear where it needs to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom;
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no room left in the skb's head")
+    }
+}
+
+impl std::error::Error for NoRoom {}
+
+impl Skb {
+    pub(crate) fn from_shell(shell: Slot<Shell>) -> Self {
+        Self(shell)
+    }
+
+    pub(crate) fn into_shell(self) -> Slot<Shell> {
+        self.0
+    }
+
+    pub(crate) fn shell(&self) -> &Shell {
+        &self.0
+    }
+
+    pub(crate) fn shell_mut(&mut self) -> &mut Shell {
+        &mut self.0
+    }
+
+    /// Length in bytes of linear part, fragments and chained packets together.
+    pub fn len(&self) -> usize {
+        self.0.len as usize
+    }
+
+    /// Whether the packet has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// What travels beside the bytes.
+    #[inline]
+    pub fn meta(&self) -> &Meta {
+        &self.0.meta.0
+    }
+
+    /// The same, writable.
+    #[inline]
+    pub fn meta_mut(&mut self) -> &mut Meta {
+        &mut self.0.meta.0
+    }
+
+    /// Bytes charged for this packet: shells, data cells and whole frames, not payload
+    /// (`skb->truesize`). Frames that several packets share are charged to each.
+    pub fn truesize(&self) -> u32 {
+        self.0.truesize
+    }
+
+    /// The linear bytes.
+    #[inline]
+    pub fn linear(&self) -> &[u8] {
+        let shell = &*self.0;
+        let range = shell.start as usize..(shell.start + shell.linear) as usize;
+        match (&shell.head, shell.data.get()) {
+            (Some(frame), _) => &frame.bytes()[range],
+            (None, Some(data)) => &data.small[range],
+            (None, None) => &[],
+        }
+    }
+
+    /// The linear bytes, writable; `None` while a clone shares them. [`Packet::front_mut`] copies
+    /// in that case.
+    #[inline]
+    pub fn linear_mut(&mut self) -> Option<&mut [u8]> {
+        let shell = &*self.0;
+        let range = shell.start as usize..(shell.start + shell.linear) as usize;
+        Some(&mut self.head_bytes_mut()?[range])
+    }
+
+    /// Bytes in front of the packet that [`push`](Self::push) can take.
+    pub fn headroom(&self) -> usize {
+        self.0.start as usize
+    }
+
+    /// Bytes behind the linear part that [`put`](Self::put) can take.
+    pub fn tailroom(&self) -> usize {
+        self.head_size() - (self.0.start + self.0.linear) as usize
+    }
+
+    /// Grows the packet at the front by `n` bytes, which keep whatever values they have, and
+    /// returns the linear part.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where the headroom is smaller, or a clone shares the head.
+    pub fn push(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
+        if n > self.headroom() || self.head_bytes_mut().is_none() {
+            return Err(NoRoom);
+        }
+        let shell = &mut *self.0;
+        shell.start -= n as u32;
+        shell.linear += n as u32;
+        shell.len += n as u32;
+        self.linear_mut().ok_or(NoRoom)
+    }
+
+    /// Removes up to `n` bytes from the front, and returns how many that were: fewer only where the
+    /// packet ends, or where no memory is left to part from a clone.
+    pub fn pull(&mut self, n: usize) -> usize {
+        let linear = n.min(self.0.linear as usize);
+        self.0.start += linear as u32;
+        self.0.linear -= linear as u32;
+        self.0.len -= linear as u32;
+        if linear == n { n } else { linear + self.pull_frags(n - linear) }
+    }
+
+    /// Grows the linear part at the back by `n` bytes, which keep whatever values they have, and
+    /// returns them.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where the tailroom is smaller, a clone shares the head, or fragments or chained
+    /// packets follow.
+    pub fn put(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
+        let fits = n <= self.tailroom() && self.is_linear();
+        if !fits || self.head_bytes_mut().is_none() {
+            return Err(NoRoom);
+        }
+        let shell = &mut *self.0;
+        let old = shell.linear as usize;
+        shell.linear += n as u32;
+        shell.len += n as u32;
+        self.linear_mut().and_then(|linear| linear.get_mut(old..)).ok_or(NoRoom)
+    }
+
+    /// Cuts the packet to `len` bytes from the back; does nothing where it is shorter.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where no memory is left to part from a clone.
+    pub fn trim(&mut self, len: usize) -> Result<(), NoRoom> {
+        let Some(excess) = self.len().checked_sub(len) else { return Ok(()) };
+        let behind = self.len() - self.0.linear as usize;
+        if excess.min(behind) > 0 {
+            self.trim_frags(excess.min(behind))?;
+        }
+        let linear = excess.saturating_sub(behind) as u32;
+        self.0.linear -= linear;
+        self.0.len -= linear;
+        Ok(())
+    }
+
+    /// Whether all bytes are linear.
+    pub fn is_linear(&self) -> bool {
+        !self.0.has_frags && !self.0.has_chain
+    }
+
+    /// The page fragments, in order.
+    pub fn frags(&self) -> impl Iterator<Item = &FrameSlice> {
+        let data = if self.0.has_frags { self.0.data.get() } else { None };
+        data.into_iter().flat_map(|data| data.frags.iter())
+    }
+
+    /// The chained packets (`frag_list`), in order.
+    pub fn frag_list(&self) -> impl Iterator<Item = &Skb> {
+        let data = if self.0.has_chain { self.0.data.get() } else { None };
+        data.into_iter().flat_map(|data| data.chain.iter())
+    }
+
+    /// Appends a page fragment.
+    ///
+    /// # Errors
+    /// The fragment, where [`MAX_FRAGS`] are there, packets are chained behind, or a clone shares
+    /// the data.
+    pub fn add_frag(&mut self, frag: FrameSlice) -> Result<(), FrameSlice> {
+        let shell = &mut *self.0;
+        let (len, size) = (frag.len() as u32, frag.frame_size() as u32);
+        let Some(data) = shell.data.sole().filter(|_| !shell.has_chain) else { return Err(frag) };
+        data.frags.push(frag)?;
+        shell.has_frags = true;
+        shell.len += len;
+        shell.truesize += size;
+        Ok(())
+    }
+
+    /// Chains a packet behind this one.
+    ///
+    /// # Errors
+    /// The packet, where it has packets chained itself, or a clone shares this one's data.
+    pub fn chain(&mut self, skb: Skb) -> Result<(), Skb> {
+        let shell = &mut *self.0;
+        if skb.0.has_chain {
+            return Err(skb);
+        }
+        let Some(data) = shell.data.sole() else { return Err(skb) };
+        shell.has_chain = true;
+        shell.len += skb.0.len;
+        shell.truesize += skb.0.truesize;
+        data.chain.push(skb);
+        Ok(())
+    }
+
+    /// Detaches the first chained packet.
+    pub fn unchain(&mut self) -> Option<Skb> {
+        let shell = &mut *self.0;
+        let data = shell.data.sole()?;
+        let skb = data.chain.pop_oldest()?;
+        shell.has_chain = data.chain.count() > 0;
+        shell.len -= skb.0.len;
+        shell.truesize -= skb.0.truesize;
+        Some(skb)
+    }
+
+    /// Makes the first `n` bytes linear, moving bytes from fragments and chained packets where they
+    /// are not (`pskb_may_pull`). The bytes that stood in a frame behind a full head stay where
+    /// they are, as a fragment.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where the packet is shorter than `n`, or no head has room for `n`.
+    pub fn pull_to_linear(&mut self, n: usize) -> Result<&[u8], NoRoom> {
+        let have = self.0.linear as usize;
+        if n > have {
+            self.pull_tail(n - have)?;
+        }
+        Ok(self.linear())
+    }
+
+    #[cold]
+    fn pull_tail(&mut self, more: usize) -> Result<(), NoRoom> {
+        let have = self.0.linear as usize;
+        if more > self.len() - have {
+            return Err(NoRoom);
+        }
+        self.unshare_data()?;
+        if more > self.tailroom() || self.head_bytes_mut().is_none() {
+            self.rebuild_head(have + more)?;
+        }
+        let range = have..have + more;
+        let mut moved = [0u8; HEAD_SIZE];
+        let mut at = 0;
+        for piece in self.pieces(range) {
+            copy(&mut moved[at..], piece);
+            at += piece.len();
+        }
+        let shell = &mut *self.0;
+        shell.linear += more as u32;
+        shell.len += more as u32;
+        let linear = self.linear_mut().ok_or(NoRoom)?;
+        linear[have..].copy_from_slice(&moved[..more]);
+        let gone = self.pull_frags(more);
+        debug_assert_eq!(gone, more, "the bytes were just read from there");
+        Ok(())
+    }
+
+    /// Bytes in the head.
+    fn head_size(&self) -> usize {
+        match (&self.0.head, self.0.data.get()) {
+            (Some(frame), _) => frame.len(),
+            (None, Some(_)) => HEAD_SIZE,
+            (None, None) => 0,
+        }
+    }
+
+    pub(crate) fn head_bytes_mut(&mut self) -> Option<&mut [u8]> {
+        let shell = &mut *self.0;
+        match &mut shell.head {
+            Some(frame) => frame.bytes_mut(),
+            None => shell.data.sole().map(|data| &mut data.small[..]),
+        }
+    }
+
+    /// Forgets all bytes and metadata that belonged to the packet, and keeps the data: what is left
+    /// is a shell as if just taken.
+    pub(crate) fn reset(&mut self) {
+        let shell = &mut *self.0;
+        shell.start = SMALL_START as u32;
+        shell.linear = 0;
+        shell.len = 0;
+        shell.truesize = UNIT_TRUESIZE;
+        shell.meta.0 = Meta::default();
+    }
+
+    /// The bytes of `range`, piece by piece.
+    pub(crate) fn pieces_in(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
+        assert!(range.start <= range.end && range.end <= self.len(), "within the packet");
+        let (mut skip, mut left) = (range.start, range.end - range.start);
+        let chained = self.frag_list().flat_map(Skb::own_pieces);
+        self.own_pieces()
+            .chain(chained)
+            .map_while(move |piece| {
+                if left == 0 {
+                    return None;
+                }
+                let from = skip.min(piece.len());
+                let to = piece.len().min(from.saturating_add(left));
+                skip -= from;
+                left -= to - from;
+                Some(&piece[from..to])
+            })
+            .filter(|piece| !piece.is_empty())
+    }
+
+    fn own_pieces(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(self.linear()).chain(self.frags().map(FrameSlice::bytes))
+    }
+}
+
+const _: () = {
+    assert!(size_of::<Option<Skb>>() == 8);
+    const fn crosses_threads<T: Send>() {}
+    crosses_threads::<Skb>();
+    assert!(MAX_FRAGS >= 17);
+};
+
+impl fmt::Debug for Skb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let frags = self.frags().count();
+        let chained = self.frag_list().count();
+        f.debug_struct("Skb")
+            .field("len", &self.len())
+            .field("linear", &self.linear().len())
+            .field("frags", &frags)
+            .field("chained", &chained)
+            .field("meta", self.meta())
+            .finish()
+    }
+}
