@@ -9,6 +9,8 @@ pub const LEN: usize = 14;
 pub mod ethertype {
     /// IPv4.
     pub const IPV4: u16 = 0x0800;
+    /// ARP.
+    pub const ARP: u16 = 0x0806;
     /// IPv6.
     pub const IPV6: u16 = 0x86dd;
     /// Transparent Ethernet bridging.

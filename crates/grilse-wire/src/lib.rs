@@ -10,6 +10,8 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+#[cfg(feature = "alloc")]
+pub mod build;
 pub mod csum;
 pub mod eth;
 pub mod ipv4;
