@@ -10,15 +10,20 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+#[cfg(feature = "alloc")]
+pub mod build;
 pub mod csum;
+pub mod dissect;
 pub mod eth;
 pub mod ipv4;
 pub mod ipv6;
 #[cfg(feature = "alloc")]
 mod linear;
+pub mod link;
 mod meta;
 mod packet;
 pub mod tcp;
+pub mod toeplitz;
 pub mod udp;
 pub mod vlan;
 
