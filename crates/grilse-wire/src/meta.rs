@@ -15,6 +15,8 @@ pub struct Meta {
     pub time_ns: u64,
     /// Receive hash (Toeplitz over addresses and ports), 0 where the device gives none.
     pub hash: u32,
+    /// Number of the interface that it came in on (`skb->dev`): packets of two never merge.
+    pub interface: u32,
     /// Length on the wire in bytes, where the capture cut the frame short; 0: nothing was cut.
     pub wire_len: u32,
     /// State of the layer-4 checksum.
