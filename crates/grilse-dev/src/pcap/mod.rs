@@ -2,7 +2,7 @@
 //!
 //! A [`Reader`] takes any byte stream, seekable or not, and lends one [`Record`] at a time; a
 //! [`Writer`] puts records into one, and a [`FileWriter`] does the same with a file that stays
-//! readable when the disk fills.
+//! readable when the disk fills. What our own per-packet comments say is [`Grilse1`].
 //!
 //! **Invariant.** A record is lent whole or not at all, and whatever ends the reading early says
 //! where in the file and why. Memory is bounded by [`MAX_BLOCK`], whatever a length field says.
@@ -16,6 +16,7 @@
 //! Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 
 mod block;
+mod comment;
 
 mod encode;
 mod error;
@@ -29,6 +30,7 @@ mod time;
 mod window;
 mod writer;
 
+pub use comment::{CommentError, Grilse1, Member};
 pub use error::{Damage, Error, WriteError};
 pub use file::FileWriter;
 pub use format::Format;
