@@ -75,7 +75,9 @@ fn pad(out: &mut Vec<u8>, start: usize) {
     out.resize(start + len, 0);
 }
 
+/// Puts an option, of which the length field has room for 65,535 bytes; more are left out.
 fn option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
+    let value = &value[..value.len().min(u16::MAX.into())];
     put16(out, code);
     put16(out, value.len() as u16);
     let start = out.len();

@@ -77,3 +77,32 @@ impl<R: Read> Window<R> {
         &self.buf[taken]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_follows_the_bytes_that_arrive() {
+        let mut window = Window::new(&[7; 10][..]);
+        assert_eq!(window.fill(usize::MAX).expect("a slice cannot fail"), 10);
+        assert_eq!(window.buf.len(), INITIAL);
+        let long = vec![7; 3 * INITIAL];
+        let mut window = Window::new(&long[..]);
+        assert_eq!(window.fill(usize::MAX).expect("a slice cannot fail"), long.len());
+        assert!(window.buf.len() <= 2 * long.len());
+    }
+
+    #[test]
+    fn what_is_taken_stays_until_the_next_fill() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(2 * INITIAL).collect();
+        let mut window = Window::new(&bytes[..]);
+        for want in bytes.chunks(1000) {
+            assert!(window.fill(want.len()).expect("a slice cannot fail") >= want.len());
+            let taken = window.take(want.len());
+            assert_eq!(window.slice(taken), want);
+        }
+        assert_eq!(window.offset(), bytes.len() as u64);
+        assert_eq!(window.fill(1).expect("a slice cannot fail"), 0);
+    }
+}

@@ -81,7 +81,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Describes an interface and returns its number; numbers count from 0. The snap length is
-    /// raised to what super-packets need.
+    /// raised to what super-packets need; of a name or description 65,535 bytes are kept.
     ///
     /// A classic file takes link type and resolution (microseconds, or nanoseconds where finer)
     /// from the interface of its first packet.

@@ -212,6 +212,13 @@ fn interfaces_without_end_are_refused() {
 }
 
 #[test]
+fn a_directory() {
+    let folder = std::fs::File::open(env!("CARGO_MANIFEST_DIR")).expect("Unix opens it");
+    let error = read(folder).error;
+    assert!(matches!(error, Some(Error::Io(error)) if error.kind() == io::ErrorKind::IsADirectory));
+}
+
+#[test]
 fn a_source_that_fails() {
     struct Failing<'a>(&'a [u8]);
     impl Read for Failing<'_> {

@@ -223,6 +223,18 @@ fn a_file_without_packets_is_a_capture() {
     }
 }
 
+#[test]
+fn an_endless_name_is_cut() {
+    let name = Some(vec![b'x'; 70_000]);
+    let mut file = Vec::new();
+    let mut writer = Writer::new(&mut file, Format::Pcapng);
+    writer.interface(&Interface { name, ..ethernet(Resolution::NANO) });
+    drop(writer);
+    let whole = read(file.as_slice());
+    assert!(whole.error.is_none());
+    assert_eq!(whole.interfaces[0].name.as_ref().map(Vec::len), Some(65_535));
+}
+
 /// Takes so many bytes, at most 1000 a call, and then has no more room.
 struct Narrow {
     taken: Vec<u8>,
