@@ -1,0 +1,137 @@
+//! The completed super-packet: headers that tell its true length, and the metadata by which it can
+//! be cut again.
+//!
+//! A head that nothing joined keeps every byte.
+
+use grilse_wire::{Csum, GsoType, Packet, csum, ipv6};
+
+use super::csum::vouch;
+use super::held::{Held, JUMBO_LEN};
+use super::l3::{Addresses, Family};
+use super::parse::Layer;
+use super::{tcp, udp};
+
+/// Finishes a head (`gro_complete`, `inet_gro_complete`, `tcp4_gro_complete` and their kin).
+///
+/// # Panics
+/// Where the packet's headers, which were writable when it was held, no longer are.
+pub(super) fn complete<P: Packet>(mut held: Held<P>) -> P {
+    if held.segs == 1 {
+        held.packet.meta_mut().gso.size = 0;
+        return held.packet;
+    }
+    insert_jumbo_option(&mut held);
+    let len = held.packet.len();
+    let at = usize::from(held.l4);
+    let Some(frame) = held.packet.front_mut(held.payload) else {
+        unreachable!("the headers of a held packet stay writable");
+    };
+    let mut cwr = false;
+    for level in held.levels.iter().rev() {
+        set_length(level.family, &mut frame[usize::from(level.at)..], len - usize::from(level.at));
+    }
+    if let Some(inner) = held.levels.iter().next_back() {
+        let addresses = Addresses::read(inner, frame);
+        let header = &mut frame[at..];
+        match held.layer {
+            Layer::Tcp(segment) => {
+                cwr = header[13] & 0x80 != 0;
+                header[13] |= (segment.word >> 16) as u8 & (tcp::LAST >> 16) as u8;
+                if !held.list {
+                    let seed = csum::fold(addresses.pseudo(tcp::PROTOCOL, len - at));
+                    header[16..18].copy_from_slice(&seed.to_be_bytes());
+                }
+            }
+            Layer::Udp(_) => {
+                header[4..6].copy_from_slice(&((len - at) as u16).to_be_bytes());
+                if !held.list {
+                    let seed = csum::fold(addresses.pseudo(udp::PROTOCOL, len - at));
+                    header[6..8].copy_from_slice(&seed.to_be_bytes());
+                }
+            }
+        }
+    }
+    describe(&mut held, cwr);
+    held.packet
+}
+
+/// Sets the length in an IP header whose packet is now `len` bytes long.
+fn set_length(family: Family, header: &mut [u8], len: usize) {
+    match family {
+        Family::V4 => {
+            let old = u16::from_be_bytes([header[2], header[3]]);
+            // 0 means: longer than the field can tell (BIG TCP).
+            let new = u16::try_from(len).unwrap_or(0);
+            header[2..4].copy_from_slice(&new.to_be_bytes());
+            let check = u16::from_be_bytes([header[10], header[11]]);
+            header[10..12].copy_from_slice(&csum::replace(check, old, new).to_be_bytes());
+        }
+        Family::V6 => {
+            // 0 where a jumbo option says it.
+            let new = u16::try_from(len - ipv6::LEN).unwrap_or(0);
+            header[4..6].copy_from_slice(&new.to_be_bytes());
+        }
+    }
+}
+
+/// Inserts a Hop-by-Hop header with the true length (RFC 2675) behind an IPv6 header whose payload
+/// has become longer than its length field can tell. All before it moves up by 8 bytes.
+///
+/// The kernel moves extension headers up too, and writes over the first 8 bytes of them; that is
+/// equal where they are 8 bytes long, and a fault where they are longer, which is not copied.
+fn insert_jumbo_option<P: Packet>(held: &mut Held<P>) {
+    const HOP_BY_HOP: u8 = 0;
+    const JUMBO: u8 = 0xc2;
+    let v6 = held.levels.iter().find(|level| level.family == Family::V6);
+    let Some(at) = v6.map(|level| usize::from(level.at)) else { return };
+    let payload = held.packet.len() - at - ipv6::LEN;
+    if payload <= usize::from(u16::MAX) {
+        return;
+    }
+    let behind = at + ipv6::LEN;
+    let Some(frame) = held.packet.push(JUMBO_LEN) else {
+        unreachable!("headroom was there when the head grew");
+    };
+    frame.copy_within(JUMBO_LEN..JUMBO_LEN + behind, 0);
+    let next = core::mem::replace(&mut frame[at + 6], HOP_BY_HOP);
+    frame[behind..behind + 4].copy_from_slice(&[next, 0, JUMBO, 4]);
+    let jumbo = (payload + JUMBO_LEN) as u32;
+    frame[behind + 4..behind + JUMBO_LEN].copy_from_slice(&jumbo.to_be_bytes());
+    held.l4 += JUMBO_LEN as u16;
+    held.payload += JUMBO_LEN;
+    held.packet.meta_mut().transport = held.l4;
+}
+
+/// Writes the segmentation metadata and the checksum state.
+fn describe<P: Packet>(held: &mut Held<P>, cwr: bool) {
+    let v4 = held.levels.iter().next_back().is_some_and(|level| level.family == Family::V4);
+    let meta = held.packet.meta_mut();
+    meta.encapsulated = false;
+    meta.gso.size = held.mss;
+    meta.gso.segs = held.segs;
+    let (kind, offset) = match held.layer {
+        Layer::Tcp(_) if v4 => (GsoType::TCPV4, 16),
+        Layer::Tcp(_) => (GsoType::TCPV6, 16),
+        Layer::Udp(_) => (GsoType::UDP_L4, 6),
+    };
+    meta.gso.kind |= kind;
+    if held.list {
+        // Each packet keeps its own checksum, and all are in the same state.
+        meta.gso.kind |= GsoType::FRAGLIST;
+        vouch(&mut meta.csum);
+        return;
+    }
+    meta.csum = Csum::Partial { start: held.l4, offset };
+    if matches!(held.layer, Layer::Tcp(_)) {
+        if cwr {
+            meta.gso.kind |= GsoType::TCP_ACCECN;
+        }
+        // UDP and IPv6 forget that identifications were fixed.
+        if v4 && held.fixed & 1 != 0 {
+            meta.gso.kind |= GsoType::TCP_FIXEDID;
+        }
+        if v4 && held.fixed & 2 != 0 {
+            meta.gso.kind |= GsoType::TCP_FIXEDID_INNER;
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The GRO table: packets in, super-packets out.
+//!
+//! A packet is read once ([`parse`]), looked up in the bucket of its receive hash ([`bucket`]), and
+//! judged against the head of its flow ([`tcp`], [`udp`]); what leaves is finished ([`complete`]).
+//! At every point a packet is held, merged or delivered: none is lost, and none is held whose turn
+//! never comes, as long as somebody flushes. The table knows no clock, no devices and no batches.
+
+use alloc::boxed::Box;
+
+use grilse_wire::{Meta, Packet};
+
+use crate::{Config, Reason, Why};
+
+mod bucket;
+mod complete;
+mod csum;
+mod held;
+mod l3;
+mod parse;
+mod tcp;
+mod udp;
+
+use bucket::Bucket;
+use held::{Fate, Held, Step};
+use parse::{Flow, Layer};
+
+/// The packets that GRO holds, and the rules for merging into them (the kernel's `gro_node`).
+///
+/// Memory is allocated by [`new`](Gro::new), none later.
+#[derive(Debug)]
+pub struct Gro<P> {
+    config: Config,
+    buckets: Box<[Bucket<P>]>,
+    held: usize,
+}
+
+/// What became of a packet that was pushed.
+#[derive(Debug)]
+#[must_use = "a merged packet may leave an emptied one for reuse"]
+pub enum Outcome<P> {
+    /// It joined a held packet. What is left of it, without its bytes, may be used again.
+    Merged(Option<P>),
+    /// It is held, and comes out later.
+    Held,
+    /// It went to the sink alone.
+    Delivered,
+}
+
+/// Where packets go that GRO is done with. Closures over packet and reason are sinks.
+pub trait Sink<P> {
+    /// `packet` has just joined the held packet of `head`; the `seq` of both tell who is who.
+    fn merged(&mut self, _head: &Meta, _packet: &Meta) {}
+
+    /// Takes a packet that is delivered, in the kernel's order.
+    fn deliver(&mut self, packet: P, why: Why);
+}
+
+impl<P, F: FnMut(P, Why)> Sink<P> for F {
+    fn deliver(&mut self, packet: P, why: Why) {
+        self(packet, why);
+    }
+}
+
+impl<P: Packet> Gro<P> {
+    /// An empty table.
+    pub fn new(config: Config) -> Self {
+        let buckets = (0..config.buckets()).map(|_| Bucket::default()).collect();
+        Self { config, buckets, held: 0 }
+    }
+
+    /// The settings that the table was made with.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Number of packets held.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Takes a packet that arrived at `now_ns`. Its [`Meta`] must say `protocol` and `network`, and
+    /// what is known of `hash`, `vlan`, `csum` and `gso`.
+    ///
+    /// A head that this packet completes goes to `sink` first, then the packet itself where it
+    /// neither merges nor is held. Costs one pass over the payload where nobody vouched for the
+    /// checksum, and no allocation.
+    pub fn push(&mut self, mut packet: P, now_ns: u64, sink: &mut impl Sink<P>) -> Outcome<P> {
+        if !self.config.gro {
+            return deliver(packet, Reason::GroOff.into(), sink);
+        }
+        let flow = match parse::walk(&mut packet, &self.config) {
+            Ok(flow) => flow,
+            Err(why) => return deliver(packet, why, sink),
+        };
+        let index = packet.meta().hash as usize & (self.buckets.len() - 1);
+        let bucket = &mut self.buckets[index];
+        let slot = bucket.find(&packet, &flow);
+        let step = match slot.and_then(|slot| bucket.slot(slot)) {
+            None => Step::new(None, alone(packet, &flow)),
+            Some(head) => join(head, packet, &flow, &self.config, sink),
+        };
+        if let (Some(why), Some(slot)) = (step.ended, slot) {
+            self.end(index, slot, why, sink);
+        }
+        match step.packet {
+            Fate::Merged(emptied) => Outcome::Merged(emptied),
+            Fate::Normal(packet, why) => deliver(packet, why, sink),
+            Fate::Hold(packet) => self.hold(index, packet, &flow, now_ns, sink),
+        }
+    }
+
+    /// Delivers all packets held: bucket by bucket, in each the oldest first.
+    pub fn flush(&mut self, sink: &mut impl Sink<P>) {
+        for bucket in &mut self.buckets {
+            while let Some(held) = bucket.take_oldest() {
+                self.held -= 1;
+                sink.deliver(complete::complete(held), Reason::PollEnd.into());
+            }
+            if self.held == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Delivers the packets that have been held since before `before_ns`, in the same order. The
+    /// kernel does this with the start of the current jiffy where it has a flush timeout.
+    pub fn flush_older(&mut self, before_ns: u64, sink: &mut impl Sink<P>) {
+        for bucket in &mut self.buckets {
+            while let Some(since_ns) = bucket.oldest().map(|held| held.since_ns)
+                && since_ns < before_ns
+                && let Some(held) = bucket.take_oldest()
+            {
+                self.held -= 1;
+                let why = Why::new(Reason::Age, since_ns, before_ns);
+                sink.deliver(complete::complete(held), why);
+            }
+        }
+    }
+
+    /// Makes a packet a head. In a full bucket the oldest makes room.
+    fn hold(
+        &mut self,
+        index: usize,
+        mut packet: P,
+        flow: &Flow,
+        now_ns: u64,
+        sink: &mut impl Sink<P>,
+    ) -> Outcome<P> {
+        // Completion writes headers, and must not fail then.
+        if packet.front_mut(flow.payload).is_none() {
+            return deliver(packet, Reason::Refused.into(), sink);
+        }
+        let bucket = &mut self.buckets[index];
+        if bucket.is_full()
+            && let Some(oldest) = bucket.take_oldest()
+        {
+            self.held -= 1;
+            sink.deliver(complete::complete(oldest), Reason::Evicted.into());
+        }
+        bucket.insert(flow.digest, Held::new(packet, flow, now_ns));
+        self.held += 1;
+        Outcome::Held
+    }
+
+    /// Completes one head.
+    fn end(&mut self, index: usize, slot: usize, why: Why, sink: &mut impl Sink<P>) {
+        if let Some(held) = self.buckets[index].take(slot) {
+            self.held -= 1;
+            sink.deliver(complete::complete(held), why);
+        }
+    }
+}
+
+fn deliver<P>(packet: P, why: Why, sink: &mut impl Sink<P>) -> Outcome<P> {
+    sink.deliver(packet, why);
+    Outcome::Delivered
+}
+
+fn alone<P: Packet>(packet: P, flow: &Flow) -> Fate<P> {
+    match &flow.layer {
+        Layer::Tcp(segment) => tcp::alone(packet, flow, segment),
+        Layer::Udp(_) => udp::alone(packet, flow),
+    }
+}
+
+fn join<P: Packet>(
+    head: &mut Held<P>,
+    packet: P,
+    flow: &Flow,
+    config: &Config,
+    sink: &mut impl Sink<P>,
+) -> Step<P> {
+    match &flow.layer {
+        Layer::Tcp(segment) => tcp::join(head, packet, flow, segment, config, sink),
+        Layer::Udp(datagram) => udp::join(head, packet, flow, *datagram, config, sink),
+    }
+}

@@ -1,0 +1,234 @@
+//! TCP: reading a segment (`tcp4_gro_receive`, `tcp6_gro_receive`), and the meeting of a segment
+//! with the head of its flow (`tcp_gro_receive`).
+
+use grilse_wire::{Packet, tcp};
+
+use super::Sink;
+use super::held::{Fate, Held, Step};
+use super::l3::Addresses;
+use super::parse::{Cursor, Flow, Layer};
+use crate::{Config, Reason, Why};
+
+pub(super) const PROTOCOL: u8 = 6;
+
+/// The fields of a segment that decide.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    /// Bytes 12-15: data offset, reserved bits and flags, window.
+    pub(super) word: u32,
+    pub(super) seq: u32,
+    pub(super) ack: u32,
+}
+
+/// A flag as a bit of [`Segment::word`].
+const fn bit(flag: u16) -> u32 {
+    (flag as u32) << 16
+}
+
+const FIN: u32 = bit(tcp::flag::FIN);
+const SYN: u32 = bit(tcp::flag::SYN);
+const RST: u32 = bit(tcp::flag::RST);
+const PSH: u32 = bit(tcp::flag::PSH);
+const ACK: u32 = bit(tcp::flag::ACK);
+const URG: u32 = bit(tcp::flag::URG);
+const ECE: u32 = bit(tcp::flag::ECE);
+const CWR: u32 = bit(tcp::flag::CWR);
+const AE: u32 = bit(tcp::flag::AE);
+const RESERVED: u32 = 0x0e00_0000;
+const DATA_OFFSET: u32 = 0xf000_0000;
+const WINDOW: u32 = 0x0000_ffff;
+/// The flags that a head takes over from what joins it.
+pub(super) const LAST: u32 = PSH | FIN;
+
+impl Segment {
+    fn header_len(&self) -> usize {
+        (self.word >> 28) as usize * 4
+    }
+
+    fn flag(&self, flag: u32, reason: Reason) -> Option<Why> {
+        (self.word & flag != 0).then(|| Why::new(reason, 0u8, self.word & flag))
+    }
+
+    /// Why this segment never merges, and completes the head of its flow.
+    fn unfit(&self, flow: &Flow) -> Option<Why> {
+        if flow.len == 0 && flow.gso_size == 0 {
+            return Some(Reason::NoPayload.into());
+        }
+        self.flag(SYN, Reason::Syn)
+            .or_else(|| self.flag(RST, Reason::Rst))
+            .or_else(|| self.flag(URG, Reason::Urg))
+    }
+
+    /// Why nothing merges behind this segment, although it may itself join a head.
+    fn last(&self, flow: &Flow) -> Option<Why> {
+        let full = usize::from(flow.segs) * usize::from(flow.gso_size);
+        if flow.gso_size != 0 && flow.len != full {
+            return Some(Why::lengths(Reason::GsoTail, full, flow.len));
+        }
+        self.flag(PSH, Reason::Psh).or_else(|| self.flag(FIN, Reason::Fin))
+    }
+}
+
+/// Reads the header at the cursor, and judges its checksum unless the packet is unfit anyway.
+pub(super) fn parse<P: Packet>(
+    packet: &mut P,
+    mut cursor: Cursor,
+    l4: u16,
+    addresses: &Addresses,
+    config: &Config,
+) -> Result<Flow, Why> {
+    let at = cursor.at;
+    let left = packet.len() - at;
+    if cursor.unfit.is_none() {
+        let pseudo = || addresses.pseudo(PROTOCOL, left);
+        if let Err(sum) = cursor.sums.validate(packet, at, false, pseudo) {
+            return Err(Why::new(Reason::TcpChecksum, 0xffffu16, sum));
+        }
+    }
+    let header = cursor.header::<{ tcp::MIN_LEN }, P>(packet, Reason::TcpTruncated)?;
+    let word =
+        |i: usize| u32::from_be_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
+    let segment = Segment { word: word(12), seq: word(4), ack: word(8) };
+    let len = segment.header_len();
+    if len < tcp::MIN_LEN {
+        return Err(cursor.refuse(Why::lengths(Reason::TcpDataOffset, tcp::MIN_LEN, len)));
+    }
+    if len > left {
+        return Err(cursor.refuse(Why::lengths(Reason::TcpDataOffset, left, len)));
+    }
+    cursor.read(packet, len, Reason::TcpTruncated)?;
+    cursor.at += len;
+    // No local socket takes the segment here, and then rx-gro-list chains it
+    // (tcp4_check_fraglist_gro).
+    let digest = addresses.digest(word(0));
+    Ok(cursor.finish(packet, l4, Layer::Tcp(segment), config.gro_list, digest))
+}
+
+/// What becomes of a segment whose flow has no head.
+pub(super) fn alone<P>(packet: P, flow: &Flow, segment: &Segment) -> Fate<P> {
+    match flow.unfit.or_else(|| segment.unfit(flow)).or_else(|| segment.last(flow)) {
+        Some(why) => Fate::Normal(packet, why),
+        None => Fate::Hold(packet),
+    }
+}
+
+/// A segment meets the head of its flow.
+pub(super) fn join<P: Packet>(
+    head: &mut Held<P>,
+    packet: P,
+    flow: &Flow,
+    segment: &Segment,
+    config: &Config,
+    sink: &mut impl Sink<P>,
+) -> Step<P> {
+    let unfit = flow.unfit.or_else(|| segment.unfit(flow));
+    // A list takes what the IP layer flagged, padding included: skb_gro_receive_list does not ask.
+    if let Some(why) = unfit
+        && (!head.list || segment.unfit(flow).is_some())
+    {
+        return Step { ended: Some(why), packet: Fate::Normal(packet, why) };
+    }
+    let last = segment.last(flow);
+    let apart = |packet, differs| Step {
+        ended: Some(unfit.unwrap_or(differs)),
+        packet: match unfit.or(last) {
+            Some(why) => Fate::Normal(packet, why),
+            None => Fate::Hold(packet),
+        },
+    };
+    if let Err(why) = compare(head, &packet, flow, segment, config) {
+        return apart(packet, why);
+    }
+    match head.absorb(packet, flow, config, sink) {
+        Err((packet, why)) => apart(packet, why),
+        Ok(emptied) => {
+            head.extend(segment.word & LAST, flow.len);
+            let mss = usize::from(head.mss);
+            let short = flow.gso_size == 0 && flow.len < mss;
+            let short = short.then(|| Why::lengths(Reason::ShortSegment, mss, flow.len));
+            Step { ended: short.or(last), packet: Fate::Merged(emptied) }
+        }
+    }
+}
+
+/// The kernel's tests of a segment against its head, in its order.
+fn compare<P: Packet>(
+    head: &mut Held<P>,
+    packet: &P,
+    flow: &Flow,
+    segment: &Segment,
+    config: &Config,
+) -> Result<(), Why> {
+    let Layer::Tcp(held) = head.layer else { return Ok(()) };
+    let differs = segment.word ^ held.word;
+    if segment.word & CWR != 0 || differs & !LAST != 0 {
+        return Err(differing_word(held.word, segment.word));
+    }
+    if segment.ack != held.ack {
+        return Err(Why::new(Reason::AckNumber, held.ack, segment.ack));
+    }
+    if segment.header_len() > tcp::MIN_LEN {
+        compare_options(head, packet, flow)?;
+    }
+    flow.levels.compare(&head.levels, head.segs, &mut head.fixed)?;
+    let mss = usize::from(head.mss);
+    if flow.gso_size != 0 {
+        if flow.gso_size != head.mss {
+            return Err(Why::new(Reason::GsoSize, head.mss, flow.gso_size));
+        }
+    } else if flow.len > mss {
+        return Err(Why::lengths(Reason::LongerSegment, mss, flow.len));
+    }
+    if segment.seq != held.seq {
+        let ahead = segment.seq.wrapping_sub(held.seq) as i32 > 0;
+        let reason = if ahead { Reason::SequenceGap } else { Reason::SequenceOverlap };
+        return Err(Why::new(reason, held.seq, segment.seq));
+    }
+    if !head.list {
+        return Ok(());
+    }
+    if differs != 0 {
+        return Err(Why::new(Reason::ListFlags, held.word & LAST, segment.word & LAST));
+    }
+    head.compare_checksums(packet)?;
+    if head.segs >= config.rules.list_max_segs {
+        return Err(Why::new(Reason::CountCap, head.segs, flow.segs));
+    }
+    Ok(())
+}
+
+/// Which part of the word with flags and window keeps a segment from its head. The kernel tests
+/// CWR, then all others at once; these are named from the top bit down, the window last.
+#[cold]
+fn differing_word(head: u32, packet: u32) -> Why {
+    let parts = [
+        (DATA_OFFSET, Reason::TcpHeaderLength),
+        (RESERVED, Reason::TcpReserved),
+        (AE, Reason::AccurateEcn),
+        (ECE, Reason::Ece),
+        (ACK, Reason::AckFlag),
+        (WINDOW, Reason::Window),
+    ];
+    let differing = parts.into_iter().find(|(mask, _)| (head ^ packet) & mask != 0);
+    let (mask, reason) = match differing {
+        Some(part) if (head | packet) & CWR == 0 => part,
+        _ => (CWR, Reason::Cwr),
+    };
+    Why::new(reason, head & mask, packet & mask)
+}
+
+/// Options must be equal byte for byte, padding and timestamps included. Both headers have the same
+/// length.
+fn compare_options<P: Packet>(head: &Held<P>, packet: &P, flow: &Flow) -> Result<(), Why> {
+    let options = usize::from(flow.l4) + tcp::MIN_LEN..flow.payload;
+    let held = &head.packet.front()[usize::from(head.l4) + tcp::MIN_LEN..head.payload];
+    let came = &packet.front()[options];
+    if held == came {
+        return Ok(());
+    }
+    let words = held.chunks_exact(4).zip(came.chunks_exact(4));
+    let word = |bytes: &[u8]| bytes.iter().fold(0u64, |word, byte| word << 8 | u64::from(*byte));
+    let (held, came) =
+        words.map(|(a, b)| (word(a), word(b))).find(|(a, b)| a != b).unwrap_or((0, 0));
+    Err(Why { reason: Reason::TcpOptions, head: held, packet: came })
+}
