@@ -3,17 +3,16 @@
 
 mod support;
 
-use serde_json::Value;
-use support::sweep::every_sample;
+use support::sweep::samples;
 use support::{frame, is_refused, members, number};
 
 #[test]
 fn every_frame_is_a_member_once() {
-    every_sample(|frames, sample| {
-        let lines = sample.lines();
+    for sample in samples() {
+        let frames = &sample.frames;
         let mut seen = vec![0_u32; frames.len()];
         let mut segments = 0;
-        for line in &lines {
+        for line in &sample.lines {
             let inputs = match is_refused(line) {
                 true => vec![number(line, "input")],
                 false => members(line),
@@ -30,13 +29,14 @@ fn every_frame_is_a_member_once() {
         assert_eq!(segments, frames.len(), "{}: frames in, segments out", sample.what);
         let odd: Vec<_> = seen.iter().enumerate().filter(|(_, times)| **times != 1).collect();
         assert!(odd.is_empty(), "{}: (frame, times): {odd:?}", sample.what);
-    });
+    }
 }
 
 #[test]
 fn every_byte_comes_out() {
-    every_sample(|frames, sample| {
-        for line in sample.lines().iter().filter(|line| !is_refused(line)) {
+    for sample in samples() {
+        let frames = &sample.frames;
+        for line in sample.delivered() {
             let members = members(line);
             match members[..] {
                 // The kernel touches no byte of a packet that merged with none (`napi_gro_complete`).
@@ -54,7 +54,7 @@ fn every_byte_comes_out() {
                 ),
             }
         }
-    });
+    }
 }
 
 /// The length of the packet that these frames make: the first one whole, the payload of the rest.
@@ -68,11 +68,9 @@ fn merged_len(frames: &[Vec<u8>], members: &[usize]) -> usize {
 
 #[test]
 fn lines_are_numbered_in_delivery_order() {
-    every_sample(|_, sample| {
-        let lines = sample.lines();
-        let delivered: Vec<&Value> = lines.iter().filter(|line| !is_refused(line)).collect();
-        for (at, line) in delivered.iter().enumerate() {
+    for sample in samples() {
+        for (at, line) in sample.delivered().enumerate() {
             assert_eq!(number(line, "seq"), at, "{}: {line}", sample.what);
         }
-    });
+    }
 }

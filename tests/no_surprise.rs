@@ -151,6 +151,10 @@ fn limits_are_allowed_themselves() {
 fn cut_is_survived(scratch: &Scratch, name: &str, whole: &[u8], ends: &[usize], cut: usize) {
     let run = gro(&scratch.file(name, &whole[..cut]));
     let what = format!("{name} cut at {cut} of {}", whole.len());
+    if name.ends_with("ng") && cut == pcap::SECTION_LEN {
+        // A section without interfaces: a whole capture of nothing.
+        return run.ended(&what, &[DONE]);
+    }
     let Some(frames) = ends.iter().rposition(|&end| end <= cut) else {
         // Within the headers of the file there is nothing to read, and no way to tell.
         run.ended(&what, &[DAMAGED, USAGE]);

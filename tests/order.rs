@@ -6,8 +6,8 @@ mod support;
 use std::collections::HashMap;
 use std::fs;
 
-use support::sweep::every_sample;
-use support::{captures, frame, is_refused, members, number, oracle, pcap};
+use support::sweep::samples;
+use support::{captures, frame, members, number, oracle, pcap};
 
 /// The highest frame number delivered so far in a flow.
 #[derive(Debug, Default)]
@@ -20,9 +20,10 @@ struct Newest {
 
 #[test]
 fn flows_keep_their_order() {
-    every_sample(|frames, sample| {
+    for sample in samples() {
+        let frames = &sample.frames;
         let mut flows: HashMap<Vec<u8>, Newest> = HashMap::new();
-        for line in sample.lines().iter().filter(|line| !is_refused(line)) {
+        for line in sample.delivered() {
             let members = members(line);
             let what = format!("{}: {line}", sample.what);
             assert!(members.is_sorted_by(|a, b| a < b), "members out of order: {what}");
@@ -41,33 +42,34 @@ fn flows_keep_their_order() {
                 newest.in_order = newest.in_order.max(last);
             }
         }
-    });
+    }
 }
 
 #[test]
 fn nothing_waits_for_the_next_poll() {
-    every_sample(|_, sample| {
+    for sample in samples() {
         let mut poll = 0;
-        for line in sample.lines().iter().filter(|line| !is_refused(line)) {
+        for line in sample.delivered() {
             assert!(number(line, "batch") >= poll, "{}: {line}", sample.what);
             poll = number(line, "batch");
             for member in members(line) {
                 assert_eq!(member / sample.batch, poll, "frame {member}, {}: {line}", sample.what);
             }
         }
-    });
+    }
 }
 
 #[test]
 fn one_flow_in_one_packet() {
-    every_sample(|frames, sample| {
-        for line in sample.lines().iter().filter(|line| !is_refused(line)) {
+    for sample in samples() {
+        let frames = &sample.frames;
+        for line in sample.delivered() {
             let flow = |at: &usize| frame::dissect(&frames[*at]).map(|d| d.flow);
             let flows: Vec<_> = members(line).iter().map(flow).collect();
             let same = flows.windows(2).all(|pair| pair[0].is_some() && pair[0] == pair[1]);
             assert!(same, "{}: {line}", sample.what);
         }
-    });
+    }
 }
 
 /// The judge is judged: it must see the kernel's overtakers, and no others.

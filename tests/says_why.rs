@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::Value;
-use support::sweep::{Sample, every_sample};
+use support::sweep::{Sample, samples};
 use support::{Run, Scratch, frame, grilse, is_refused, json_lines, pcap};
 
 /// Packets per reason.
@@ -15,18 +15,18 @@ type Reasons = BTreeMap<String, usize>;
 
 #[test]
 fn every_packet_has_a_reason() {
-    every_sample(|_, sample| {
-        for line in sample.lines().iter().filter(|line| !is_refused(line)) {
+    for sample in samples() {
+        for line in sample.delivered() {
             let reason = line["closed_by"].as_str();
             assert!(reason.is_some_and(|r| !r.is_empty()), "{}: {line}", sample.what);
         }
-    });
+    }
 }
 
 #[test]
 fn explain_and_json_agree() {
     let scratch = Scratch::new();
-    every_sample(|_, sample| {
+    for sample in samples() {
         let (lines, run) = explained(&scratch, sample);
         let mut counted = Reasons::new();
         for line in lines.iter().filter(|line| !is_refused(line)) {
@@ -39,7 +39,7 @@ fn explain_and_json_agree() {
             "{}: the JSON has {counted:?}, --explain has {tables:?}",
             sample.what
         );
-    });
+    }
 }
 
 /// The JSON and the explanation of one and the same run.

@@ -7,6 +7,9 @@ const ETHERNET: u32 = 1;
 /// The snapshot length written: above every frame of these tests.
 const SNAPLEN: u32 = 1 << 18;
 
+/// Bytes of the section header block that stands first in a pcapng file of ours.
+pub(crate) const SECTION_LEN: usize = 28;
+
 /// Byte order and resolution of a classic capture, by the magic of its first four bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Magic {
