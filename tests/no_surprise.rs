@@ -1,0 +1,406 @@
+//! Law, no surprise: no file, frame, option or full disk makes the program panic or hang. It says
+//! what is wrong, where, and what to do, ends with the code that the manual names, and what it had
+//! written by then is whole.
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use support::pcap::{self, Magic};
+use support::{
+    GRILSE, Rng, Run, Scratch, frame, grilse, is_refused, json_lines, members, root, run, wait,
+};
+
+/// Done, named drops included.
+const DONE: i32 = 0;
+/// The input was damaged; its readable part was processed.
+const DAMAGED: i32 = 1;
+/// Wrong usage, or not a capture at all.
+const USAGE: i32 = 2;
+/// The system refused, or the disk is full.
+const SYSTEM: i32 = 3;
+
+/// Six whole segments of one flow, which merge.
+fn flow() -> Vec<Vec<u8>> {
+    (0..6).map(|i| frame::tcp4(4000, 1 + i * 46, 100)).collect()
+}
+
+fn gro(file: &Path) -> Run {
+    grilse([Path::new("gro"), file, Path::new("--json"), Path::new("-")])
+}
+
+/// Fails unless the complaint names `name` and tells the reader what to do: the mend is an
+/// imperative, so one of these verbs stands in it.
+fn complains(run: &Run, name: &str) {
+    const VERBS: [&str; 20] = [
+        "try", "use", "give", "check", "free", "remove", "record", "run", "pass", "choose", "make",
+        "convert", "write", "copy", "capture", "name", "see", "pick", "leave", "fix",
+    ];
+    assert!(run.stderr.contains(name), "{name} is not named: {}", run.stderr);
+    let lower = run.stderr.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_ascii_alphabetic());
+    assert!(words.any(|word| VERBS.contains(&word)), "no mend: {}", run.stderr);
+}
+
+/// The frames that the lines stand for, sorted.
+fn inputs(lines: &[Value]) -> Vec<usize> {
+    let delivered = lines.iter().filter(|line| !is_refused(line));
+    let mut inputs: Vec<usize> = delivered.flat_map(members).collect();
+    inputs.sort_unstable();
+    inputs
+}
+
+/// The hashes of delivered packets, in order.
+fn hashes(lines: &[Value]) -> Vec<&str> {
+    lines.iter().filter_map(|line| line["sha256"].as_str()).collect()
+}
+
+#[test]
+fn what_is_no_capture_is_refused() {
+    let scratch = Scratch::new();
+    let mut rng = Rng(1);
+    let noise: Vec<u8> = (0..4096).map(|_| rng.next() as u8).collect();
+    let files: [(&str, &[u8]); 6] = [
+        ("empty.pcap", b""),
+        ("one-byte.pcap", b"\xd4"),
+        ("text.pcap", b"this is a text file, and a rather long one for its kind\n"),
+        ("zeros.pcapng", &[0; 4096]),
+        ("noise.pcap", &noise),
+        ("gzip.pcap", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x03\x00\x00\x00\x00\x00"),
+    ];
+    for (name, bytes) in files {
+        let run = gro(&scratch.file(name, bytes));
+        run.ended(name, &[USAGE]);
+        assert!(run.stdout.is_empty(), "{name}: {run:?}");
+        complains(&run, name);
+    }
+}
+
+#[test]
+fn directory_is_refused() {
+    let scratch = Scratch::new();
+    let folder = scratch.path("folder.pcap");
+    fs::create_dir(&folder).expect("a writable folder");
+    let run = gro(&folder);
+    run.ended("a directory", &[USAGE]);
+    complains(&run, "folder.pcap");
+}
+
+#[test]
+fn missing_file_is_the_systems_refusal() {
+    let run = gro(Path::new("no-such-file.pcap"));
+    run.ended("a missing file", &[SYSTEM]);
+    complains(&run, "no-such-file.pcap");
+}
+
+#[test]
+fn wrong_usage_ends_with_two() {
+    let scratch = Scratch::new();
+    let file = scratch.file("good.pcap", &pcap::write(&flow())).display().to_string();
+    // The profiles other than kernel-6.18 and the tunnel ports are not built.
+    let wrong = [
+        "--frobnicate",
+        "--profile=exact",
+        "--profile=relaxed",
+        "--profile=kernel-6.9",
+        "--profile=nonsense",
+        "--vxlan-port=4789",
+        "--geneve-port=6081",
+        "--vlan=maybe",
+        "--rx-csum=perhaps",
+        "--batch=0",
+        "--batch=-1",
+        "--batch=many",
+        "--gro-max-size=lots",
+        "--gro-max-size=524281",
+        "--gro-ipv4-max-size=524281",
+        "--udp-gro-port=65536",
+    ];
+    for option in wrong {
+        let run = grilse(["gro", &file, "--json", "-", option]);
+        run.ended(option, &[USAGE]);
+        assert!(run.stdout.is_empty(), "{option}: packets before the complaint");
+        let name = option.split('=').next().expect("a split has a first part");
+        assert!(run.stderr.contains(name), "{option} is not named: {}", run.stderr);
+        if option.ends_with("524281") {
+            assert!(run.stderr.contains("524280"), "{option}: no range: {}", run.stderr);
+        }
+    }
+    grilse(["gro"]).ended("no file", &[USAGE]);
+    grilse(["frobnicate"]).ended("no such command", &[USAGE]);
+}
+
+#[test]
+fn limits_are_allowed_themselves() {
+    let scratch = Scratch::new();
+    let file = scratch.file("good.pcap", &pcap::write(&flow())).display().to_string();
+    for option in ["--gro-max-size=524280", "--gro-ipv4-max-size=524280", "--batch=1"] {
+        let run = grilse(["gro", &file, "--json", "-", option]);
+        run.ended(option, &[DONE]);
+        assert_eq!(inputs(&run.lines()), [0, 1, 2, 3, 4, 5], "{option}");
+    }
+    grilse(["gro", &file, "--profile", "kernel-6.18"]).ended("the default profile", &[DONE]);
+}
+
+/// Cuts a capture at `cut` and holds the outcome against the places where it may end whole.
+fn cut_is_survived(scratch: &Scratch, name: &str, whole: &[u8], ends: &[usize], cut: usize) {
+    let run = gro(&scratch.file(name, &whole[..cut]));
+    let what = format!("{name} cut at {cut} of {}", whole.len());
+    if name.ends_with("ng") && cut == pcap::SECTION_LEN {
+        // A section without interfaces: a whole capture of nothing.
+        return run.ended(&what, &[DONE]);
+    }
+    let Some(frames) = ends.iter().rposition(|&end| end <= cut) else {
+        // Within the headers of the file there is nothing to read, and no way to tell.
+        run.ended(&what, &[DAMAGED, USAGE]);
+        return complains(&run, name);
+    };
+    if ends[frames] == cut {
+        run.ended(&what, &[DONE]);
+    } else {
+        run.ended(&what, &[DAMAGED]);
+        complains(&run, name);
+        assert!(run.stderr.contains("frame"), "{what}: where? {}", run.stderr);
+        let numbers: Vec<_> = run.stderr.split(|c: char| !c.is_ascii_digit()).collect();
+        assert!(numbers.contains(&frames.to_string().as_str()), "{what}: which? {}", run.stderr);
+    }
+    assert_eq!(inputs(&run.lines()), (0..frames).collect::<Vec<_>>(), "{what}");
+}
+
+#[test]
+fn cut_anywhere_the_rest_is_read() {
+    let scratch = Scratch::new();
+    let frames = flow();
+    let mut rng = Rng(2);
+    for (name, write) in
+        [("cut.pcap", pcap::write as fn(&[Vec<u8>]) -> _), ("cut.pcapng", pcap::write_ng)]
+    {
+        let (whole, ends) = (write(&frames), pcap::ends(write, &frames));
+        for cut in 0..=ends[2] {
+            cut_is_survived(&scratch, name, &whole, &ends, cut);
+        }
+        for _ in 0..100 {
+            cut_is_survived(&scratch, name, &whole, &ends, rng.below(whole.len() + 1));
+        }
+    }
+}
+
+#[test]
+fn damaged_anywhere_nothing_panics() {
+    let scratch = Scratch::new();
+    let frames = flow();
+    let mut rng = Rng(3);
+    for whole in [pcap::write(&frames), pcap::write_ng(&frames)] {
+        for round in 0..200 {
+            let mut bytes = whole.clone();
+            for _ in 0..=rng.below(4) {
+                let at = rng.below(bytes.len());
+                bytes[at] = [rng.next() as u8, 0, 0xff][rng.below(3)];
+            }
+            let run = gro(&scratch.file("damaged", &bytes));
+            run.ended(&format!("damage in round {round}"), &[DONE, DAMAGED, USAGE]);
+        }
+    }
+}
+
+#[test]
+fn every_container_gives_the_same_packets() {
+    let scratch = Scratch::new();
+    let frames = flow();
+    let first = gro(&scratch.file("first", &pcap::write(&frames)));
+    first.ended("the commonest form", &[DONE]);
+    let classic = Magic::ALL.map(|magic| pcap::write_as(magic, &frames));
+    for bytes in classic.into_iter().chain([pcap::write_ng(&frames)]) {
+        let run = gro(&scratch.file("other", &bytes));
+        run.ended("another form", &[DONE]);
+        assert_eq!(run.lines(), first.lines());
+    }
+}
+
+#[test]
+fn records_that_lie_end_the_reading() {
+    let scratch = Scratch::new();
+    let magic = Magic::LittleMicros;
+    for claimed in [1 << 24, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
+        let mut bytes = pcap::write(&flow());
+        bytes.extend(pcap::record(magic, &[0; 60], claimed, claimed));
+        let run = gro(&scratch.file("lies.pcap", &bytes));
+        run.ended(&format!("a record of {claimed} bytes"), &[DAMAGED]);
+        complains(&run, "lies.pcap");
+        assert_eq!(inputs(&run.lines()), [0, 1, 2, 3, 4, 5]);
+    }
+}
+
+#[test]
+fn headers_that_lie_leave_the_bytes_alone() {
+    let good = frame::tcp4(4000, 1, 200);
+    // (offset, bytes): IPv4 version and length, total length, fragment offset; TCP data offset.
+    let lies: [(usize, &[u8]); 11] = [
+        (14, &[0x4f]),
+        (14, &[0x40]),
+        (14, &[0x65]),
+        (16, &[0, 0]),
+        (16, &[0, 19]),
+        (16, &[0, 40]),
+        (16, &[0xff, 0xff]),
+        (20, &[0x1f, 0xff]),
+        (46, &[0xf0]),
+        (46, &[0x00]),
+        (12, &[0x86, 0xdd]),
+    ];
+    let mut frames: Vec<Vec<u8>> = Vec::new();
+    for (at, bytes) in lies {
+        let mut frame = good.clone();
+        frame[at..at + bytes.len()].copy_from_slice(bytes);
+        frames.push(frame);
+    }
+    // And cut off within each header.
+    frames.extend((14..60).map(|len| good[..len].to_vec()));
+    unmerged_byte_for_byte(&frames);
+}
+
+#[test]
+fn frames_beyond_64k_pass_as_they_are() {
+    let sizes = [65_535, 65_535, 65_536, 65_549, 65_550, 70_000, 70_000, 200_000];
+    let mut seq = 1_u32;
+    let frames: Vec<_> = sizes
+        .map(|len| {
+            let frame = frame::tcp4(4000, seq, len);
+            seq += len as u32 - 54;
+            frame
+        })
+        .into();
+    unmerged_byte_for_byte(&frames);
+}
+
+/// Delivers `frames` and checks that each comes out alone, once, with its own bytes.
+fn unmerged_byte_for_byte(frames: &[Vec<u8>]) {
+    let scratch = Scratch::new();
+    for options in
+        [&[][..], &["--no-hash"], &["--rx-csum", "valid"], &["--vlan", "sw"], &["--udp-fwd"]]
+    {
+        let file = scratch.file("frames.pcap", &pcap::write(frames)).display().to_string();
+        let args = ["gro", &file, "--json", "-"];
+        let run = grilse(args.iter().chain(options));
+        run.ended(&format!("{options:?}"), &[DONE]);
+        let lines = run.lines();
+        assert_eq!(inputs(&lines), (0..frames.len()).collect::<Vec<_>>(), "{options:?}");
+        for line in &lines {
+            let [at] = members(line)[..] else { panic!("{options:?}: merged: {line}") };
+            assert_eq!(line["len"], frames[at].len(), "{options:?}: frame {at}");
+            assert_eq!(line["sha256"], frame::sha256(&frames[at]), "{options:?}: frame {at}");
+        }
+    }
+}
+
+#[test]
+fn frames_no_device_takes_are_named_drops() {
+    let scratch = Scratch::new();
+    let mut frames = Vec::new();
+    for (len, whole) in (0..14).zip(flow().into_iter().cycle()) {
+        frames.push(vec![0xaa; len]);
+        frames.push(whole);
+    }
+    let run = gro(&scratch.file("short.pcap", &pcap::write(&frames)));
+    run.ended("frames of 0 to 13 bytes", &[DONE]);
+    let lines = run.lines();
+    let refused: Vec<_> =
+        (0..14).map(|len| json!({"input": 2 * len, "refused": "EINVAL", "len": len})).collect();
+    let delivered = lines.len() - refused.len();
+    assert_eq!(lines[delivered..], refused, "they stand behind all delivered packets");
+    assert_eq!(inputs(&lines), (0..14).map(|i| 2 * i + 1).collect::<Vec<_>>());
+}
+
+/// The only thing wrong with this output is that it takes nothing.
+#[test]
+fn full_device_is_reported() {
+    let scratch = Scratch::new();
+    for name in ["full.pcap", "full.pcapng"] {
+        let out = scratch.path(name);
+        symlink("/dev/full", &out).expect("a writable folder");
+        let input = root().join("captures/tcp4-bulk-1flow.pcap");
+        let run = grilse([Path::new("gro"), &input, Path::new("-o"), &out]);
+        run.ended(name, &[SYSTEM]);
+        complains(&run, name);
+    }
+}
+
+/// A limit on the file's size stands for a disk that fills up: writes stop amid a record.
+#[test]
+fn full_disk_leaves_whole_packets() {
+    let scratch = Scratch::new();
+    let (out, json) = (scratch.path("out.pcap"), scratch.path("all.jsonl"));
+    let input = root().join("captures/tcp4-bulk-16flows.pcap");
+    let all = grilse([Path::new("gro"), &input, Path::new("--json"), &json]);
+    all.ended("without a limit", &[DONE]);
+    // The signal is ignored, so that the write fails as it does on a full disk. 400 blocks are 200
+    // or 400 KiB, by the shell.
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -f 400; exec \"$@\"", "sh", GRILSE, "gro"]);
+    command.arg(&input).arg("-o").arg(&out);
+    let limited = run(command);
+    limited.ended("with a limit", &[SYSTEM]);
+    complains(&limited, "out.pcap");
+    let written = pcap::read(&fs::read(&out).expect("what was written stays"));
+    assert!(!written.is_empty(), "200 KiB hold some packets");
+    let all = json_lines(&fs::read(json).expect("--json wrote its file"));
+    let written: Vec<_> = written.iter().map(|frame| frame::sha256(frame)).collect();
+    assert_eq!(written, hashes(&all)[..written.len()]);
+}
+
+#[test]
+fn unwritable_outputs_are_reported() {
+    let scratch = Scratch::new();
+    let file = scratch.file("good.pcap", &pcap::write(&flow())).display().to_string();
+    for option in ["-o", "--json"] {
+        let run = grilse(["gro", &file, option, "no-such-folder/out.pcap"]);
+        run.ended(option, &[SYSTEM]);
+        complains(&run, "no-such-folder/out.pcap");
+    }
+}
+
+/// What `-o` writes is what the JSON describes.
+#[test]
+fn written_packets_are_the_described_ones() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out.pcap");
+    let input = root().join("captures/tcp4-bulk-16flows.pcap");
+    let args =
+        [Path::new("gro"), &input, Path::new("--json"), Path::new("-"), Path::new("-o"), &out];
+    let run = grilse(args);
+    run.ended("-o", &[DONE]);
+    let written = pcap::read(&fs::read(&out).expect("-o wrote its file"));
+    let written: Vec<_> = written.iter().map(|frame| frame::sha256(frame)).collect();
+    assert_eq!(written, hashes(&run.lines()));
+}
+
+#[test]
+fn closed_pipe_ends_quietly() {
+    let input = root().join("captures/tcp4-bulk-16flows.pcap").display().to_string();
+    for (option, lines) in [(&["--json", "-"][..], 1), (&["--json", "-"], 0), (&["--explain"], 0)] {
+        let mut child = Command::new(GRILSE)
+            .args(["gro", &input])
+            .args(option)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program under test");
+        let mut reader = BufReader::new(child.stdout.take().expect("piped above"));
+        for _ in 0..lines {
+            reader.read_line(&mut String::new()).expect("a first line");
+        }
+        drop(reader);
+        let code = wait(&mut child, "a closed pipe");
+        let output = child.wait_with_output().expect("it has ended");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let run = Run { code, stdout: output.stdout, stderr };
+        run.ended("a closed pipe", &[DONE]);
+        assert_eq!(run.stderr, "", "{option:?}: quietly");
+    }
+}
