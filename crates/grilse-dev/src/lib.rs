@@ -1,4 +1,16 @@
-//! Where packets come from and where they go.
+//! Devices: where packets come from and go to.
+//!
+//! [`Device`] is what a worker knows of one; [`Caps`] says what it can do. A driver is one file or
+//! folder here, and knows nothing of offload.
 #![forbid(unsafe_code)]
 
+mod device;
+mod on_wire;
 pub mod pcap;
+mod recorder;
+mod replay;
+
+pub use device::{Caps, Device, Fault, Received, RxCsum};
+pub use on_wire::OnWire;
+pub use recorder::Recorder;
+pub use replay::{Note, NoteTable, Notes, Offloads, Replay};

@@ -142,6 +142,12 @@ impl FramePool {
         (index < self.count()).then_some(index)
     }
 
+    /// How many frames can be taken now, at least.
+    pub fn available(&self) -> u32 {
+        let fresh = self.count() - self.fresh;
+        fresh + self.stack.len() as u32 + self.frames.returned.len()
+    }
+
     /// How many frames there are.
     pub fn count(&self) -> u32 {
         self.frames.owners.len() as u32

@@ -67,6 +67,24 @@ impl Batch {
         }
         skb
     }
+
+    /// Puts a packet that was popped back to the front.
+    ///
+    /// # Errors
+    /// The packet, where the batch is full.
+    pub fn unpop(&mut self, skb: Skb) -> Result<(), Skb> {
+        if self.room() == 0 {
+            return Err(skb);
+        }
+        if self.head == 0 {
+            self.items[..=self.tail].rotate_right(1);
+            self.tail += 1;
+        } else {
+            self.head -= 1;
+        }
+        self.items[self.head] = Some(skb);
+        Ok(())
+    }
 }
 
 impl Default for Batch {

@@ -42,6 +42,12 @@ impl Interface {
         Self { link_type, snaplen: 0, resolution, offset_s: 0, name: None, description: None }
     }
 
+    /// The ticks that come closest to so many nanoseconds since 1970, between 0 and the largest.
+    pub fn ticks(&self, ns: u64) -> u64 {
+        let ns = i128::from(ns) - i128::from(self.offset_s) * 1_000_000_000;
+        self.resolution.ticks(u128::try_from(ns).unwrap_or(0))
+    }
+
     /// Bytes of memory that it holds.
     pub(super) fn footprint(&self) -> usize {
         let text = |text: &Option<Vec<u8>>| text.as_ref().map_or(0, Vec::len);

@@ -26,6 +26,8 @@ pub struct Record<'a> {
     pub offset: u64,
     /// Index into [`Reader::interfaces`].
     pub interface: u32,
+    /// That interface.
+    pub described: &'a Interface,
     /// When it was captured; 0 ticks in a simple packet block, which has no time.
     pub time: Timestamp,
     /// Length on the wire in bytes. Sloppy writers state less than they captured.
@@ -136,12 +138,14 @@ impl<R: Read> Reader<R> {
         };
         let index = self.records;
         self.records += 1;
-        let Interface { resolution, offset_s, .. } = self.interfaces[found.interface as usize];
+        let described = &self.interfaces[found.interface as usize];
+        let &Interface { resolution, offset_s, .. } = described;
         let options = Options::new(self.window.slice(found.options), self.order);
         Ok(Some(Record {
             index,
             offset: found.offset,
             interface: found.interface,
+            described,
             time: Timestamp { ticks: found.ticks, resolution, offset_s },
             orig_len: found.orig_len,
             data: self.window.slice(found.data),

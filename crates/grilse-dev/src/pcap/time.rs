@@ -49,6 +49,23 @@ impl Resolution {
     }
 }
 
+impl Resolution {
+    /// The ticks that come closest to so many nanoseconds, of which there are fewer than 2^95.
+    pub(super) fn ticks(self, ns: u128) -> u64 {
+        const SECOND: u128 = 1_000_000_000;
+        let exponent = (self.0 & 0x7f).into();
+        let per_second = if self.0 & 0x80 != 0 {
+            1u128.checked_shl(exponent)
+        } else {
+            10u128.checked_pow(exponent)
+        };
+        let ticks = per_second
+            .and_then(|rate| ns.checked_mul(rate))
+            .map(|ticks| (ticks + SECOND / 2) / SECOND);
+        ticks.and_then(|ticks| u64::try_from(ticks).ok()).unwrap_or(u64::MAX)
+    }
+}
+
 impl fmt::Debug for Resolution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,0 +1,116 @@
+//! A capture as a device that sends: what is sent to it is written to a file.
+
+use std::path::Path;
+
+use grilse_packet::{Batch, Ctx, Skb};
+use grilse_wire::GsoType;
+
+use crate::device::{Caps, Device, Fault, Received, RxCsum};
+use crate::on_wire::OnWire;
+use crate::pcap::{self, FileWriter, Format, Interface, Resolution, link_type};
+
+/// A capture that is written. Super-packets are written as they are.
+#[derive(Debug)]
+pub struct Recorder {
+    caps: Caps,
+    writer: FileWriter,
+    interfaces: Vec<Interface>,
+}
+
+impl Recorder {
+    /// Creates the file, or empties one that is there. `name` stands in messages.
+    ///
+    /// # Errors
+    /// Where the system refuses.
+    pub fn create(name: &str, path: &Path, format: Format) -> Result<Self, Fault> {
+        let writer = FileWriter::create(path, format).map_err(|source| Fault::Write {
+            device: name.to_owned(),
+            source: pcap::WriteError::Io { source, records: 0 },
+        })?;
+        let caps = Caps {
+            name: name.to_owned(),
+            rx: false,
+            tx: true,
+            rx_hash: false,
+            rx_csum: RxCsum::None,
+            vlan_offload: true,
+            tx_gso: GsoType(u32::MAX),
+        };
+        Ok(Self { caps, writer, interfaces: Vec::new() })
+    }
+
+    /// Describes the next interface, the first of which has number 0.
+    pub fn describe(&mut self, interface: &Interface) {
+        self.writer.interface(interface);
+        self.interfaces.push(interface.clone());
+    }
+
+    /// How many interfaces are described.
+    pub fn interfaces(&self) -> usize {
+        self.interfaces.len()
+    }
+
+    /// Writes a packet as one of `interface`, with the time `ticks` of that interface and these
+    /// comments.
+    ///
+    /// # Errors
+    /// Where the file does not take it; it holds whole records in any case.
+    pub fn record(
+        &mut self,
+        skb: &Skb,
+        interface: u32,
+        ticks: u64,
+        comments: &[&[u8]],
+    ) -> Result<(), Fault> {
+        let frame = OnWire::new(skb);
+        let pieces: Vec<&[u8]> = frame.pieces().collect();
+        let orig_len = match skb.meta().wire_len {
+            0 => frame.len() as u32,
+            cut => cut,
+        };
+        let packet = pcap::Packet { interface, ticks, orig_len, data: &pieces, comments };
+        self.writer.write(&packet).map_err(|source| self.fault(source))
+    }
+
+    /// Completes the file and returns how many records it has.
+    ///
+    /// # Errors
+    /// Where the rest could not be written.
+    pub fn finish(&mut self) -> Result<u64, Fault> {
+        self.writer.finish().map_err(|source| self.fault(source))
+    }
+
+    fn fault(&self, source: pcap::WriteError) -> Fault {
+        Fault::Write { device: self.caps.name.clone(), source }
+    }
+}
+
+impl Device for Recorder {
+    fn caps(&self) -> &Caps {
+        &self.caps
+    }
+
+    fn rx(&mut self, _ctx: &mut Ctx, _out: &mut Batch, _budget: usize) -> Result<Received, Fault> {
+        Err(Fault::Direction { device: self.caps.name.clone(), asked: "receive" })
+    }
+
+    /// Packets of an interface that nobody described are recorded as Ethernet, with nanoseconds.
+    fn tx(&mut self, ctx: &mut Ctx, batch: &mut Batch) -> Result<usize, Fault> {
+        let mut sent = 0;
+        while let Some(skb) = batch.pop() {
+            let interface = skb.meta().interface;
+            while interface as usize >= self.interfaces.len() {
+                self.describe(&Interface::new(link_type::ETHERNET, Resolution::NANO));
+            }
+            let ticks = self.interfaces[interface as usize].ticks(skb.meta().time_ns);
+            if let Err(fault) = self.record(&skb, interface, ticks, &[]) {
+                let back = batch.unpop(skb);
+                debug_assert!(back.is_ok(), "its place is still free");
+                return Err(fault);
+            }
+            ctx.consume(skb);
+            sent += 1;
+        }
+        Ok(sent)
+    }
+}
