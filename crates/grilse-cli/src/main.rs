@@ -1,2 +1,30 @@
-//! stub
-fn main() {}
+//! The program `grilse`.
+#![forbid(unsafe_code)]
+
+mod args;
+mod failure;
+mod gro;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let Args { command } = Args::parse();
+    let result = match command {
+        Command::Gro(args) => gro::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read our output has seen enough.
+        Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("grilse: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

@@ -1,1 +1,45 @@
-//! stub
+//! Grilse: a userspace packet engine. Packets come from a device in batches, into buffers taken from
+//! per-core caches; GRO coalesces them as the kernel would, packet for packet; and every buffer goes
+//! home to where it was taken.
+//!
+//! The nouns: [`Skb`] is a packet, [`Memory`] what packets are made of, [`Ctx`] a thread's right to
+//! work with them, [`Device`] where they come from and go to, [`Gro`] what coalesces them, and
+//! [`Worker`] the loop around it all.
+//!
+//! ```no_run
+//! use std::fs::File;
+//!
+//! use grilse::{Config, Ctx, Gro, Handler, Memory, Offloads, Port, Replay, Role, Skb, Why, Worker};
+//! use grilse::pcap::Reader;
+//!
+//! struct Print;
+//!
+//! impl Handler for Print {
+//!     fn deliver(&mut self, ctx: &mut Ctx, skb: Skb, why: Why) {
+//!         println!("{} bytes, closed by {}", skb.len(), why.reason.name());
+//!         ctx.consume(skb);
+//!     }
+//! }
+//!
+//! let reader = Reader::new(File::open("trace.pcap")?)?;
+//! let device = Replay::new("pcap:trace.pcap", reader, Offloads::default())?;
+//! let port = Port::new(Box::new(device), Gro::new(Config::default()));
+//! let memory = Memory::new(4096, None)?;
+//! let mut worker = Worker::new(Ctx::new(memory.seat(Role::Worker))?, port, Print);
+//! while !worker.poll(0, 64)?.ended {}
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crates below stand alone where that helps: `grilse-offload` is GRO for any packet type, and
+//! needs no memory, device or worker of ours.
+#![forbid(unsafe_code)]
+
+pub use grilse_dev::{Caps, Device, Fault, Offloads, OnWire, Received, Recorder, Replay, RxCsum};
+pub use grilse_dev::{Note, NoteTable, Notes, pcap};
+pub use grilse_engine::{Handler, Poll, Port, Worker};
+pub use grilse_mem::{FrameSlice, Ledger, MapError, Node, Pages, PoolError, Role};
+pub use grilse_offload::{BadConfig, Config, Gro, MAX_SIZE, Outcome, Reason, Rules, Sink, Why};
+pub use grilse_packet::{
+    Batch, Ctx, DropHook, DropReason, Drops, Ledgers, Memory, NoRoom, Seat, Skb,
+};
+pub use grilse_wire as wire;

@@ -1,0 +1,153 @@
+//! The command line: what can be asked, and nothing of how it is done.
+
+use std::num::NonZeroUsize;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use grilse::{MAX_SIZE, Rules, RxCsum};
+
+/// A userspace packet engine: kernel-exact GRO, on captures, without root.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  grilse gro trace.pcap --explain           why is my traffic not coalesced?
+  grilse gro trace.pcap -o coalesced.pcap   write the super-packets
+  grilse gro trace.pcap --json - | jq .     one object per delivered packet
+
+Exit codes: 0 done; 1 an input was damaged and only its readable part was processed;
+2 wrong usage, or not a capture; 3 the system refused, or the disk is full.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Coalesce captures as Linux would, and say what came out and why
+    #[command(after_help = GRO_EXAMPLES)]
+    Gro(GroArgs),
+}
+
+const GRO_EXAMPLES: &str = "\
+Examples:
+  grilse gro trace.pcap --explain
+      per flow and in total: packets in and out, and what ended or refused each merge
+  grilse gro trace.pcap --batch 8 --no-hash
+      polls of 8 frames, all flows in one bucket, as on a slow TAP device
+  grilse gro quic.pcap --udp-gro-port 443 --explain
+      as if a socket with UDP_GRO were bound to port 443
+  grilse gro trace.pcapng -o coalesced.pcapng --gro-max-size 180000
+      BIG TCP for IPv6, into a file that keeps interfaces and comments";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct GroArgs {
+    /// Captures to read, pcap or pcapng; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+
+    /// Write the delivered packets; the name's suffix, .pcap or .pcapng, tells the format
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<String>,
+
+    /// Print, per flow and in total, packets in and out and every reason that ended a merge
+    #[arg(long)]
+    pub(crate) explain: bool,
+
+    /// Write one JSON object per delivered packet; - is standard output
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<String>,
+
+    /// Frames per poll; a poll takes 64 packets at most, as NAPI's does, so more are several polls
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub(crate) batch: NonZeroUsize,
+
+    /// Turn GRO off
+    #[arg(long)]
+    pub(crate) no_gro: bool,
+
+    /// Kernel whose GRO to equal
+    #[arg(long, value_name = "NAME", default_value = Rules::KERNEL_6_18.name)]
+    pub(crate) profile: Profile,
+
+    /// Put all flows in one bucket, as a TAP device does, which gives no hash
+    #[arg(long)]
+    pub(crate) no_hash: bool,
+
+    /// What the device says of checksums
+    #[arg(long, value_name = "STATE", default_value = "none")]
+    pub(crate) rx_csum: RxCsumArg,
+
+    /// What becomes of VLAN tags before GRO; they are always put back into the frame delivered
+    #[arg(long, value_name = "MODE", default_value = "hw")]
+    pub(crate) vlan: Vlan,
+
+    /// Coalesce UDP that no local socket takes (rx-udp-gro-forwarding)
+    #[arg(long)]
+    pub(crate) udp_fwd: bool,
+
+    /// Chain whole packets instead of merging (rx-gro-list)
+    #[arg(long)]
+    pub(crate) gro_list: bool,
+
+    /// A local port with UDP_GRO set; may be given several times
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) udp_gro_port: Vec<u16>,
+
+    /// Size limit of IPv6 super-packets in bytes; up to 65536 it sets the IPv4 limit too
+    #[arg(long, value_name = "N", value_parser = size())]
+    pub(crate) gro_max_size: Option<u32>,
+
+    /// Size limit of IPv4 super-packets in bytes
+    #[arg(long, value_name = "N", value_parser = size())]
+    pub(crate) gro_ipv4_max_size: Option<u32>,
+}
+
+fn size() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=i64::from(MAX_SIZE))
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Profile {
+    /// Linux 6.18 and 6.19
+    #[value(name = "kernel-6.18")]
+    Kernel618,
+}
+
+impl Profile {
+    pub(crate) fn rules(self) -> Rules {
+        match self {
+            Self::Kernel618 => Rules::KERNEL_6_18,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum RxCsumArg {
+    /// Nothing: GRO verifies them
+    None,
+    /// That they are right
+    Valid,
+    /// That they are still to be completed, as between guests of one host
+    Partial,
+}
+
+impl From<RxCsumArg> for RxCsum {
+    fn from(arg: RxCsumArg) -> Self {
+        match arg {
+            RxCsumArg::None => Self::None,
+            RxCsumArg::Valid => Self::Valid,
+            RxCsumArg::Partial => Self::Partial,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Vlan {
+    /// The device takes the outer tag out, as NICs do; a second one stops GRO
+    Hw,
+    /// Tags stay in the frame, and GRO looks through them
+    Sw,
+    /// Tags stay in the frame and stop GRO: a kernel without 8021q
+    None,
+}

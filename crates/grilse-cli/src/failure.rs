@@ -1,0 +1,116 @@
+//! How a command can end other than well, and the exit code of each way.
+
+use std::{fmt, io};
+
+use grilse::{Fault, pcap};
+
+/// Why a command ended.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Asked for something that there is not; says what there is.
+    Usage(String),
+    /// An input is no capture.
+    NotACapture(String),
+    /// An input was damaged; its readable part was processed.
+    Damaged(String),
+    /// The system refused; says what to do.
+    System(String),
+    /// Standard output was closed by its reader.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// Exit code: 1 damaged input, 2 wrong usage or no capture at all, 3 the system refused.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::ClosedPipe => 0,
+            Self::Damaged(_) => 1,
+            Self::Usage(_) | Self::NotACapture(_) => 2,
+            Self::System(_) => 3,
+        }
+    }
+
+    /// Output to `path` failed.
+    pub(crate) fn output(path: &str, source: &io::Error) -> Self {
+        let mend = match source.kind() {
+            io::ErrorKind::BrokenPipe => return Self::ClosedPipe,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free some space, or write elsewhere"
+            }
+            io::ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)",
+            io::ErrorKind::NotFound => "create the folder first",
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "write to a place that you own"
+            }
+            io::ErrorKind::IsADirectory => "name a file in it",
+            _ => "write elsewhere",
+        };
+        Self::System(format!("{path}: {source}: {mend}"))
+    }
+
+    /// Input from `path` failed.
+    pub(crate) fn input(path: &str, source: &io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::IsADirectory => {
+                Self::NotACapture(format!("{path}: a directory, not a capture: name a file in it"))
+            }
+            io::ErrorKind::NotFound => {
+                Self::System(format!("{path}: no such file: check the name"))
+            }
+            io::ErrorKind::PermissionDenied => {
+                Self::System(format!("{path}: {source}: ask its owner for the right to read it"))
+            }
+            _ => Self::System(format!("{path}: {source}: copy the file elsewhere and try again")),
+        }
+    }
+
+    /// Reading the capture at `path` ended early.
+    pub(crate) fn capture(path: &str, error: &pcap::Error) -> Self {
+        match error {
+            pcap::Error::Io(source) => Self::input(path, source),
+            pcap::Error::NotACapture => Self::NotACapture(format!(
+                "{path}: {error}: capture with tcpdump -w or dumpcap, or convert with editcap"
+            )),
+            pcap::Error::Truncated { record, .. } => Self::Damaged(format!(
+                "{path}: frame {record} is {error}; all frames before it were processed: capture \
+                 anew, or copy the whole ones with editcap"
+            )),
+            pcap::Error::Damaged { record, .. } | pcap::Error::TooLong { record, .. } => {
+                Self::Damaged(format!(
+                    "{path}: frame {record} is {error}; all frames before it were processed: \
+                     repair the file with pcapfix, or capture anew"
+                ))
+            }
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match &fault {
+            Fault::Read { device, source } => Self::capture(device, source),
+            Fault::Write { device, source: pcap::WriteError::Io { source, records } } => {
+                match Self::output(device, source) {
+                    Self::System(text) => {
+                        Self::System(format!("{text}; {records} whole records were written"))
+                    }
+                    other => other,
+                }
+            }
+            Fault::Write { .. } | Fault::LinkType { .. } => Self::Usage(fault.to_string()),
+            _ => Self::System(fault.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text)
+            | Self::NotACapture(text)
+            | Self::Damaged(text)
+            | Self::System(text) => f.write_str(text),
+            Self::ClosedPipe => f.write_str("standard output was closed"),
+        }
+    }
+}
