@@ -76,7 +76,7 @@ pub struct Ipv4<'a> {
     pub reserved: bool,
     /// Fragment offset in 8-byte units (13 bits).
     pub offset: u16,
-    /// Options, filled up with zeros to a multiple of four bytes.
+    /// Options, filled up with zeros to a multiple of four bytes; the header counts 40 at most.
     pub options: &'a [u8],
     /// Protocol of the payload; `None`: the true one.
     pub protocol: Option<u8>,
@@ -210,7 +210,7 @@ impl Ipv6<'_> {
 /// An IPv6 extension header. The type of the header behind it is always the true one.
 #[derive(Clone, Copy, Debug)]
 pub enum Ext<'a> {
-    /// Hop-by-Hop Options: the options, filled up with Pad1 to whole 8-byte units.
+    /// Hop-by-Hop Options: the options, 2,046 bytes at most, filled up with Pad1 to 8-byte units.
     HopByHop(&'a [u8]),
     /// Routing: all behind the length byte, filled up with zeros likewise.
     Routing(&'a [u8]),

@@ -83,7 +83,7 @@ pub struct Tcp<'a> {
     pub window: u16,
     /// Urgent pointer.
     pub urgent: u16,
-    /// Options, filled up with zeros to a multiple of four bytes.
+    /// Options, filled up with zeros to a multiple of four bytes; the header counts 40 at most.
     pub options: &'a [u8],
     /// Header length in 32-bit words (4 bits); `None`: the true one.
     pub data_offset: Option<u8>,
