@@ -37,9 +37,10 @@ fn gro(file: &Path) -> Run {
 /// Fails unless the complaint names `name` and tells the reader what to do: the mend is an
 /// imperative, so one of these verbs stands in it.
 fn complains(run: &Run, name: &str) {
-    const VERBS: [&str; 20] = [
+    const VERBS: [&str; 22] = [
         "try", "use", "give", "check", "free", "remove", "record", "run", "pass", "choose", "make",
-        "convert", "write", "copy", "capture", "name", "see", "pick", "leave", "fix",
+        "convert", "write", "copy", "capture", "name", "see", "pick", "leave", "fix", "create",
+        "raise",
     ];
     assert!(run.stderr.contains(name), "{name} is not named: {}", run.stderr);
     let lower = run.stderr.to_lowercase();

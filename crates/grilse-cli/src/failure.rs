@@ -91,7 +91,7 @@ impl From<Fault> for Failure {
             Fault::Read { device, source } => Self::capture(device, source),
             Fault::Write { device, source: pcap::WriteError::Io { source, records } } => {
                 match Self::output(device, source) {
-                    Self::System(text) => {
+                    Self::System(text) if *records > 0 => {
                         Self::System(format!("{text}; {records} whole records were written"))
                     }
                     other => other,
