@@ -7,8 +7,14 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const LEN: usize = 14;
 /// Ethertypes, host order (`ETH_P_*`).
 pub mod ethertype {
+    /// IEEE 802.3 that carries Novell's raw IPX, in `skb->protocol` only.
+    pub const RAW_802_3: u16 = 0x0001;
+    /// IEEE 802.3 that carries an 802.2 header, in `skb->protocol` only.
+    pub const LLC_802_2: u16 = 0x0004;
     /// IPv4.
     pub const IPV4: u16 = 0x0800;
+    /// ARP.
+    pub const ARP: u16 = 0x0806;
     /// IPv6.
     pub const IPV6: u16 = 0x86dd;
     /// Transparent Ethernet bridging.

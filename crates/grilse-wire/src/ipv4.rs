@@ -5,6 +5,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Length of a header without options.
 pub const MIN_LEN: usize = 20;
+/// Offset of the header checksum.
+pub const CHECK: usize = 10;
 
 /// An IPv4 header without its options.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]

@@ -5,6 +5,17 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Length of the fixed header.
 pub const LEN: usize = 40;
+/// Types of extension headers, as they stand in a next-header field.
+pub mod next {
+    /// Hop-by-Hop Options.
+    pub const HOP_BY_HOP: u8 = 0;
+    /// Routing.
+    pub const ROUTING: u8 = 43;
+    /// Fragment.
+    pub const FRAGMENT: u8 = 44;
+    /// Destination Options.
+    pub const DEST_OPTS: u8 = 60;
+}
 
 /// The fixed IPv6 header.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -39,4 +50,18 @@ impl ExtHeader {
     pub fn header_len(&self) -> usize {
         (usize::from(self.len_units) + 1) * 8
     }
+}
+
+/// A Fragment header.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct FragmentHeader {
+    /// Type of the next header.
+    pub next_header: u8,
+    /// Reserved.
+    pub reserved: u8,
+    /// Offset in 8-byte units (13 bits), reserved (2 bits), more fragments (1 bit).
+    pub offset_more: U16,
+    /// Identification.
+    pub id: U32,
 }

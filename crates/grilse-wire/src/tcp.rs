@@ -3,8 +3,12 @@
 use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+/// IP protocol number.
+pub const PROTOCOL: u8 = 6;
 /// Length of a header without options.
 pub const MIN_LEN: usize = 20;
+/// Offset of the checksum (`csum_offset`).
+pub const CHECK: usize = 16;
 
 /// A TCP header without its options.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
