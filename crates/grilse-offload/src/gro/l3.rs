@@ -12,9 +12,6 @@ use crate::{Config, Reason, Why};
 /// Encapsulation levels that the kernel tracks (`network_offsets`): outer or only, and inner.
 const MAX_LEVELS: usize = 2;
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-
 /// The IP headers of one packet, outermost first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Levels {
@@ -212,7 +209,7 @@ fn check_v4(header: &[u8; ipv4::MIN_LEN]) -> Result<(), Why> {
     let (version, ihl) = (header[0] >> 4, header[0] & 15);
     let fragment =
         u16::from_be_bytes([header[6], header[7]]) & (ipv4::Header::MF | ipv4::Header::OFFSET);
-    if !matches!(header[9], TCP | UDP) {
+    if !matches!(header[9], tcp::PROTOCOL | udp::PROTOCOL) {
         return Err(Why::new(Reason::IpProtocol, 0u8, header[9]));
     }
     if version != 4 {
@@ -264,7 +261,7 @@ pub(super) fn ipv6<P: Packet>(
     cursor.levels.push(Family::V6, offset(&cursor, start)?, &header);
     cursor.at += ipv6::LEN;
     let protocol = extensions(packet, &mut cursor, header[6])?;
-    if !matches!(protocol, TCP | UDP) {
+    if !matches!(protocol, tcp::PROTOCOL | udp::PROTOCOL) {
         return Err(cursor.refuse(Why::new(Reason::Ipv6NextHeader, 0u8, protocol)));
     }
     let claimed = u16::from_be_bytes([header[4], header[5]]);
@@ -279,10 +276,7 @@ pub(super) fn ipv6<P: Packet>(
 /// Moves the cursor behind the extension headers; the type of what follows
 /// (`ipv6_gro_pull_exthdrs`).
 fn extensions<P: Packet>(packet: &mut P, cursor: &mut Cursor, mut next: u8) -> Result<u8, Why> {
-    const HOP_BY_HOP: u8 = 0;
-    const ROUTING: u8 = 43;
-    const DESTINATION: u8 = 60;
-    while matches!(next, HOP_BY_HOP | ROUTING | DESTINATION) {
+    while matches!(next, ipv6::next::HOP_BY_HOP | ipv6::next::ROUTING | ipv6::next::DEST_OPTS) {
         let [following, units] = cursor.header(packet, Reason::Ipv6Truncated)?;
         let len = (usize::from(units) + 1) * 8;
         cursor.read(packet, len, Reason::Ipv6Truncated)?;
@@ -303,7 +297,7 @@ fn layer4<P: Packet>(
     packet.meta_mut().transport = l4;
     cursor.descend(&config.rules)?;
     match protocol {
-        TCP => tcp::parse(packet, cursor, l4, addresses, config),
+        tcp::PROTOCOL => tcp::parse(packet, cursor, l4, addresses, config),
         _ => udp::parse(packet, cursor, l4, addresses, config),
     }
 }

@@ -68,9 +68,15 @@ impl<P: Packet> Gro<P> {
         Self { config, buckets, held: 0 }
     }
 
-    /// The settings that the table was made with.
+    /// The settings in force.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Changes the settings, as when a socket asks for UDP GRO. Held packets stay, and merge by the
+    /// new settings; the table keeps its number of buckets.
+    pub fn configure(&mut self, config: Config) {
+        self.config = config;
     }
 
     /// Number of packets held.
@@ -88,7 +94,7 @@ impl<P: Packet> Gro<P> {
         if !self.config.gro {
             return deliver(packet, Reason::GroOff.into(), sink);
         }
-        let flow = match parse::walk(&mut packet, &self.config) {
+        let mut flow = match parse::walk(&mut packet, &self.config) {
             Ok(flow) => flow,
             Err(why) => return deliver(packet, why, sink),
         };
@@ -97,7 +103,7 @@ impl<P: Packet> Gro<P> {
         let slot = bucket.find(&packet, &flow);
         let step = match slot.and_then(|slot| bucket.slot(slot)) {
             None => Step::new(None, alone(packet, &flow)),
-            Some(head) => join(head, packet, &flow, &self.config, sink),
+            Some(head) => join(head, packet, &mut flow, &self.config, sink),
         };
         if let (Some(why), Some(slot)) = (step.ended, slot) {
             self.end(index, slot, why, sink);
@@ -186,12 +192,16 @@ fn alone<P: Packet>(packet: P, flow: &Flow) -> Fate<P> {
 fn join<P: Packet>(
     head: &mut Held<P>,
     packet: P,
-    flow: &Flow,
+    flow: &mut Flow,
     config: &Config,
     sink: &mut impl Sink<P>,
 ) -> Step<P> {
-    match &flow.layer {
-        Layer::Tcp(segment) => tcp::join(head, packet, flow, segment, config, sink),
-        Layer::Udp(datagram) => udp::join(head, packet, flow, *datagram, config, sink),
+    match flow.layer {
+        // What follows a head that is no list becomes none (tcp4_check_fraglist_gro).
+        Layer::Tcp(segment) => {
+            flow.list &= head.list;
+            tcp::join(head, packet, flow, &segment, config, sink)
+        }
+        Layer::Udp(datagram) => udp::join(head, packet, flow, datagram, config, sink),
     }
 }

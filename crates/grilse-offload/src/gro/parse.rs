@@ -177,11 +177,8 @@ impl Cursor {
     pub(super) fn descend(&mut self, rules: &Rules) -> Result<(), Why> {
         self.calls += 1;
         if self.calls >= rules.recursion_limit {
-            return Err(self.refuse(Why::new(
-                Reason::RecursionLimit,
-                rules.recursion_limit,
-                self.calls,
-            )));
+            let most = rules.recursion_limit.saturating_sub(1);
+            return Err(self.refuse(Why::new(Reason::RecursionLimit, most, self.calls)));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::l3::Addresses;
 use super::parse::{Cursor, Flow, Layer};
 use crate::{Config, Reason, Why};
 
-pub(super) const PROTOCOL: u8 = 6;
+pub(super) use tcp::PROTOCOL;
 
 /// The fields of a segment that decide.
 #[derive(Clone, Copy, Debug)]

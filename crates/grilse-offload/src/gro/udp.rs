@@ -9,7 +9,7 @@ use super::l3::Addresses;
 use super::parse::{Cursor, Flow, Layer};
 use crate::{Config, Reason, Why};
 
-pub(super) const PROTOCOL: u8 = 17;
+pub(super) use udp::PROTOCOL;
 
 /// The field of a datagram that decides.
 #[derive(Clone, Copy, Debug)]
@@ -111,11 +111,10 @@ pub(super) fn join<P: Packet>(
     match head.absorb(packet, flow, config, sink) {
         Err((packet, why)) => apart(packet, why),
         Ok(emptied) => {
-            let cap = config.rules.udp_max_segs;
             let ended = if datagram.len != held.len {
                 Some(Why::lengths(Reason::ShortSegment, mss, len))
-            } else if head.segs >= cap {
-                Some(Why::new(Reason::UdpCap, cap, head.segs))
+            } else if head.segs >= config.rules.udp_max_segs {
+                Some(Reason::UdpCap.into())
             } else {
                 None
             };
