@@ -7,7 +7,7 @@
 use grilse_wire::Packet;
 
 use super::held::Held;
-use super::parse::Flow;
+use super::parse::{Flow, Layer};
 
 /// Heads in a bucket (`MAX_GRO_SKBS`).
 pub(super) const DEPTH: usize = 8;
@@ -73,10 +73,10 @@ impl<P> Bucket<P> {
 
 impl<P: Packet> Bucket<P> {
     /// The slot of the head of this flow.
-    pub(super) fn find(&self, packet: &P, flow: &Flow) -> Option<usize> {
+    pub(super) fn find(&self, packet: &P, flow: &Flow, layer: &Layer) -> Option<usize> {
         self.ordered().iter().map(|slot| usize::from(*slot)).find(|slot| {
             self.digests[*slot] == flow.digest
-                && self.slots[*slot].as_ref().is_some_and(|held| held.is_flow(packet, flow))
+                && self.slots[*slot].as_ref().is_some_and(|held| held.is_flow(packet, flow, layer))
         })
     }
 }
