@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use grilse_offload::{Config, Reason};
 use grilse_wire::build::{Check, payload};
 use grilse_wire::tcp::flag;
-use grilse_wire::{Csum, Packet};
+use grilse_wire::{Csum, Meta, Packet};
 use proptest::prelude::*;
 
 mod support;
@@ -112,7 +112,8 @@ proptest! {
                 // The payload is that of the members, one behind another.
                 let headers = frames[out.members[0] as usize].1.len() - usize::from(gso.size);
                 let parts = out.members.iter().map(|n| &frames[*n as usize].1[headers..]);
-                prop_assert_eq!(&out.packet.frame()[headers..], &parts.collect::<Vec<_>>().concat());
+                let parts = parts.collect::<Vec<_>>().concat();
+                prop_assert_eq!(&out.packet.frame()[headers..], &parts);
             }
         }
     }
@@ -157,7 +158,8 @@ proptest! {
         kind in prop::sample::select(&[0x0800u16, 0x86dd, 0x8100, 0x88a8, 0x6558]),
         network in 0u16..40,
     ) {
-        let meta = grilse_wire::Meta { protocol: kind, network, csum: Csum::Unnecessary { level: 3 }, ..ethernet(&bytes, 0) };
+        let csum = Csum::Unnecessary { level: 3 };
+        let meta = Meta { protocol: kind, network, csum, ..ethernet(&bytes, 0) };
         let packet = Split::new(bytes.clone(), 5, meta);
         let out = run(&config(false), vec![packet], 1);
         prop_assert_eq!(out.len(), 1);

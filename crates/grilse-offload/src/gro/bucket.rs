@@ -1,8 +1,8 @@
 //! The held packets of one hash bucket.
 //!
-//! Up to [`DEPTH`] heads in fixed slots, and the order in which they came. No two are of one flow: a
-//! packet becomes a head only where its flow has none, or has just lost it. So the order in which
-//! heads are searched, which the kernel's rules leave visible, decides nothing here.
+//! Up to [`DEPTH`] heads in fixed slots, and the order in which they came. No two are of one flow:
+//! a packet becomes a head only where its flow has none, or has just lost it. So it does not matter
+//! in which order heads are searched.
 
 use grilse_wire::Packet;
 

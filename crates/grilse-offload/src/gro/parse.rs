@@ -1,8 +1,9 @@
 //! The walk over the headers of one packet, from the link header to layer 4.
 //!
-//! Each layer reads its header at the cursor, `Flow::at`, judges it, and moves the cursor on; in the end
-//! [`Flow`] holds all that merging needs to know. The walk sees no held packets. A header is borrowed
-//! until the next is read and no longer, since that may move the bytes (the kernel's frag0 rule).
+//! Each layer reads its header at the cursor, `Flow::at`, judges it, and moves the cursor on; in the
+//! end [`Flow`] holds all that merging needs to know. The walk sees no held packets. A header is
+//! borrowed until the next is read and no longer, since that may move the bytes (the kernel's frag0
+//! rule).
 
 use grilse_wire::eth::{self, ethertype};
 use grilse_wire::{GsoType, Meta, Packet, vlan};

@@ -85,9 +85,15 @@ pub(super) fn parse<P: Packet>(
         }
     }
     let header = flow.header::<{ tcp::MIN_LEN }, P>(packet, Reason::TcpTruncated)?;
-    let (words, _) = header.as_chunks::<4>();
-    let [ports, seq, ack, word] = [0, 1, 2, 3].map(|i| u32::from_be_bytes(words[i]));
-    let segment = Segment { word, seq, ack };
+    let [ports, seq, ack, word, _] = *header.as_chunks::<4>().0 else {
+        return Err(flow.refuse(Reason::TcpTruncated.into()));
+    };
+    let ports = u32::from_be_bytes(ports);
+    let segment = Segment {
+        word: u32::from_be_bytes(word),
+        seq: u32::from_be_bytes(seq),
+        ack: u32::from_be_bytes(ack),
+    };
     let len = segment.header_len();
     if len < tcp::MIN_LEN {
         return Err(flow.refuse(Why::lengths(Reason::TcpDataOffset, tcp::MIN_LEN, len)));
