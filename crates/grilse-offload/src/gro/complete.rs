@@ -77,8 +77,9 @@ fn set_length(family: Family, header: &mut [u8], len: usize) {
 /// Inserts a Hop-by-Hop header with the true length (RFC 2675) behind an IPv6 header whose payload
 /// has become longer than its length field can tell. All before it moves up by 8 bytes.
 ///
-/// The kernel moves extension headers up too, and writes over the first 8 bytes of them; that is
-/// equal where they are 8 bytes long, and a fault where they are longer, which is not copied.
+/// The kernel moves extension headers up too, and writes over the first 8 bytes of them. The result
+/// is the same where they are 8 bytes long in all. Where they are longer the headers are broken, and
+/// 6.18 was seen to lose the whole super-packet: a fault, which is not copied.
 fn insert_jumbo_option<P: Packet>(held: &mut Held<P>) {
     const JUMBO: u8 = 0xc2;
     let v6 = held.levels.iter().find(|level| level.family == Family::V6);
