@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use grilse_offload::{Config, Gro, Outcome, Reason, Why};
-//! use grilse_wire::{Linear, Meta, eth::ethertype};
+//! use grilse_wire::{Linear, Meta};
 //!
 //! let arp = Linear::new(vec![0; 60], Meta { protocol: 0x0806, network: 14, ..Meta::default() });
 //! let mut gro = Gro::new(Config::default());
@@ -18,7 +18,6 @@
 //! assert_eq!(up[0].1, Reason::NoOffload);
 //! gro.flush(&mut |packet: Linear, why: Why| up.push((packet, why.reason)));
 //! assert_eq!(up.len(), 1);
-//! # let _ = ethertype::IPV4;
 //! ```
 //!
 //! Not here: tunnels, and segmentation.

@@ -1,13 +1,13 @@
 //! The held packets of one hash bucket.
 //!
-//! Up to [`DEPTH`] heads in fixed slots, and the order in which they came. No two are of one flow: a
-//! packet becomes a head only where its flow has none, or has just lost it. So the order in which
-//! heads are searched, which the kernel's rules leave visible, decides nothing here.
+//! Up to [`DEPTH`] heads in fixed slots, and the order in which they came. No two are of one flow:
+//! a packet becomes a head only where its flow has none, or has just lost it. So it does not matter
+//! in which order heads are searched.
 
 use grilse_wire::Packet;
 
 use super::held::Held;
-use super::parse::Flow;
+use super::parse::{Flow, Layer};
 
 /// Heads in a bucket (`MAX_GRO_SKBS`).
 pub(super) const DEPTH: usize = 8;
@@ -73,10 +73,10 @@ impl<P> Bucket<P> {
 
 impl<P: Packet> Bucket<P> {
     /// The slot of the head of this flow.
-    pub(super) fn find(&self, packet: &P, flow: &Flow) -> Option<usize> {
+    pub(super) fn find(&self, packet: &P, flow: &Flow, layer: &Layer) -> Option<usize> {
         self.ordered().iter().map(|slot| usize::from(*slot)).find(|slot| {
             self.digests[*slot] == flow.digest
-                && self.slots[*slot].as_ref().is_some_and(|held| held.is_flow(packet, flow))
+                && self.slots[*slot].as_ref().is_some_and(|held| held.is_flow(packet, flow, layer))
         })
     }
 }

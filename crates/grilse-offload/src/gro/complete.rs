@@ -77,10 +77,10 @@ fn set_length(family: Family, header: &mut [u8], len: usize) {
 /// Inserts a Hop-by-Hop header with the true length (RFC 2675) behind an IPv6 header whose payload
 /// has become longer than its length field can tell. All before it moves up by 8 bytes.
 ///
-/// The kernel moves extension headers up too, and writes over the first 8 bytes of them; that is
-/// equal where they are 8 bytes long, and a fault where they are longer, which is not copied.
+/// The kernel moves extension headers up too, and writes over the first 8 bytes of them. The result
+/// is the same where they are 8 bytes long in all. Where they are longer the headers are broken, and
+/// 6.18 was seen to lose the whole super-packet: a fault, which is not copied.
 fn insert_jumbo_option<P: Packet>(held: &mut Held<P>) {
-    const HOP_BY_HOP: u8 = 0;
     const JUMBO: u8 = 0xc2;
     let v6 = held.levels.iter().find(|level| level.family == Family::V6);
     let Some(at) = v6.map(|level| usize::from(level.at)) else { return };
@@ -93,7 +93,7 @@ fn insert_jumbo_option<P: Packet>(held: &mut Held<P>) {
         unreachable!("headroom was there when the head grew");
     };
     frame.copy_within(JUMBO_LEN..JUMBO_LEN + behind, 0);
-    let next = core::mem::replace(&mut frame[at + 6], HOP_BY_HOP);
+    let next = core::mem::replace(&mut frame[at + 6], ipv6::next::HOP_BY_HOP);
     frame[behind..behind + 4].copy_from_slice(&[next, 0, JUMBO, 4]);
     let jumbo = (payload + JUMBO_LEN) as u32;
     frame[behind + 4..behind + JUMBO_LEN].copy_from_slice(&jumbo.to_be_bytes());

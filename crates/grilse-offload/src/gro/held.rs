@@ -72,9 +72,9 @@ impl<P> Step<P> {
 }
 
 impl<P: Packet> Held<P> {
-    pub(super) fn new(packet: P, flow: &Flow, now_ns: u64) -> Self {
+    pub(super) fn new(packet: P, flow: &Flow, layer: Layer, now_ns: u64) -> Self {
         let meta = *packet.meta();
-        let layer = match flow.layer {
+        let layer = match layer {
             Layer::Tcp(segment) => {
                 Layer::Tcp(Segment { seq: segment.seq.wrapping_add(flow.len as u32), ..segment })
             }
@@ -85,7 +85,7 @@ impl<P: Packet> Held<P> {
             levels: flow.levels,
             layer,
             l4: flow.l4,
-            payload: flow.payload,
+            payload: flow.at,
             len: packet.len() - usize::from(meta.network),
             mss: if flow.gso_size == 0 { flow.len as u16 } else { flow.gso_size },
             segs: flow.segs,
@@ -103,10 +103,10 @@ impl<P: Packet> Held<P> {
     /// Whether a packet belongs to the flow of this head (`gro_list_prepare`, and what each layer
     /// adds): hash, tag, all bytes in front of IP, addresses, IPv6 flow label and extension
     /// headers, protocol and ports are equal.
-    pub(super) fn is_flow(&self, packet: &P, flow: &Flow) -> bool {
+    pub(super) fn is_flow(&self, packet: &P, flow: &Flow, layer: &Layer) -> bool {
         let meta = packet.meta();
         let same_kind = matches!(
-            (&self.layer, &flow.layer),
+            (&self.layer, layer),
             (Layer::Tcp(_), Layer::Tcp(_)) | (Layer::Udp(_), Layer::Udp(_))
         );
         if !same_kind
@@ -152,7 +152,7 @@ impl<P: Packet> Held<P> {
             Ok(segs) => segs,
             Err(why) => return Err((packet, why)),
         };
-        match self.packet.absorb(packet, flow.payload, how) {
+        match self.packet.absorb(packet, flow.at, how) {
             Err(Refused(packet)) => Err((packet, Reason::Refused.into())),
             Ok(emptied) => {
                 self.segs = segs;

@@ -5,15 +5,12 @@
 
 use grilse_wire::{Packet, csum, ipv4, ipv6};
 
-use super::parse::{Cursor, Flow};
+use super::parse::{Flow, Layer};
 use super::{tcp, udp};
 use crate::{Config, Reason, Why};
 
 /// Encapsulation levels that the kernel tracks (`network_offsets`): outer or only, and inner.
 const MAX_LEVELS: usize = 2;
-
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 
 /// The IP headers of one packet, outermost first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,6 +46,7 @@ impl Levels {
         self.levels[..usize::from(self.len)].iter()
     }
 
+    #[inline]
     fn push(&mut self, family: Family, at: u16, header: &[u8]) {
         let word =
             |i: usize| u32::from_be_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
@@ -63,6 +61,7 @@ impl Levels {
     ///
     /// # Errors
     /// The first field that differs.
+    #[inline]
     pub(super) fn compare(&self, head: &Self, count: u16, fixed: &mut u8) -> Result<(), Why> {
         for (n, (level, head)) in self.iter().zip(head.iter()).enumerate() {
             // The kernel goes by the version nibble here, whatever the ethertype said.
@@ -188,31 +187,33 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
 }
 
 /// Reads an IPv4 header (`inet_gro_receive`), then layer 4.
+#[inline]
 pub(super) fn ipv4<P: Packet>(
     packet: &mut P,
-    mut cursor: Cursor,
+    flow: &mut Flow,
     config: &Config,
-) -> Result<Flow, Why> {
-    let header = cursor.header::<{ ipv4::MIN_LEN }, P>(packet, Reason::Ipv4Truncated)?;
-    let left = packet.len() - cursor.at;
+) -> Result<Layer, Why> {
+    let left = packet.len().saturating_sub(flow.at);
+    let header = flow.header::<{ ipv4::MIN_LEN }, P>(packet, Reason::Ipv4Truncated)?;
     let protocol = header[9];
-    check_v4(&header).map_err(|why| cursor.refuse(why))?;
-    if cursor.unfit.is_none() {
-        cursor.unfit = unfit_v4(&header, left);
+    check_v4(header).map_err(|why| flow.refuse(why))?;
+    if flow.unfit.is_none() {
+        flow.unfit = unfit_v4(header, left);
     }
     let addresses = Addresses::V4(array(&header[12..]), array(&header[16..]));
-    let at = offset(&cursor, cursor.at)?;
-    cursor.levels.push(Family::V4, at, &header);
-    cursor.at += ipv4::MIN_LEN;
-    layer4(packet, cursor, config, protocol, &addresses)
+    let at = offset(flow)?;
+    flow.levels.push(Family::V4, at, header);
+    flow.at += ipv4::MIN_LEN;
+    layer4(packet, flow, config, protocol, &addresses)
 }
 
 /// Why this IPv4 packet overtakes its flow.
+#[inline]
 fn check_v4(header: &[u8; ipv4::MIN_LEN]) -> Result<(), Why> {
     let (version, ihl) = (header[0] >> 4, header[0] & 15);
     let fragment =
         u16::from_be_bytes([header[6], header[7]]) & (ipv4::Header::MF | ipv4::Header::OFFSET);
-    if !matches!(header[9], TCP | UDP) {
+    if !matches!(header[9], tcp::PROTOCOL | udp::PROTOCOL) {
         return Err(Why::new(Reason::IpProtocol, 0u8, header[9]));
     }
     if version != 4 {
@@ -227,14 +228,22 @@ fn check_v4(header: &[u8; ipv4::MIN_LEN]) -> Result<(), Why> {
     if fragment != 0 {
         return Err(Why::new(Reason::IpFragment, 0u8, fragment));
     }
-    if csum::fold(csum::sum(header)) != 0xffff {
+    if sum_v4(header) != 0xffff {
         let check = u16::from_be_bytes([header[10], header[11]]);
         let mut zeroed = *header;
         zeroed[10..12].fill(0);
-        let due = !csum::fold(csum::sum(&zeroed));
+        let due = !sum_v4(&zeroed);
         return Err(Why::new(Reason::IpHeaderChecksum, due, check));
     }
     Ok(())
+}
+
+/// The folded sum of a header of fixed length (`ip_fast_csum`): by words of 32 bits, which are
+/// congruent to their halves' sum.
+fn sum_v4(header: &[u8; ipv4::MIN_LEN]) -> u16 {
+    let (words, _) = header.as_chunks::<4>();
+    let sum: u64 = words.iter().map(|word| u64::from(u32::from_be_bytes(*word))).sum();
+    csum::fold(csum::add(sum as u32, (sum >> 32) as u32))
 }
 
 /// Why this IPv4 packet completes the head of its flow.
@@ -255,60 +264,62 @@ fn unfit_v4(header: &[u8; ipv4::MIN_LEN], left: usize) -> Option<Why> {
 /// (`ipv6_gro_receive`), then layer 4.
 pub(super) fn ipv6<P: Packet>(
     packet: &mut P,
-    mut cursor: Cursor,
+    flow: &mut Flow,
     config: &Config,
-) -> Result<Flow, Why> {
-    let header = cursor.header::<{ ipv6::LEN }, P>(packet, Reason::Ipv6Truncated)?;
-    let left = packet.len() - cursor.at - ipv6::LEN;
-    let start = cursor.at;
-    cursor.levels.push(Family::V6, offset(&cursor, start)?, &header);
-    cursor.at += ipv6::LEN;
-    let protocol = extensions(packet, &mut cursor, header[6])?;
-    if !matches!(protocol, TCP | UDP) {
-        return Err(cursor.refuse(Why::new(Reason::Ipv6NextHeader, 0u8, protocol)));
-    }
+) -> Result<Layer, Why> {
+    let start = flow.at;
+    let left = packet.len().saturating_sub(start + ipv6::LEN);
+    let header = flow.header::<{ ipv6::LEN }, P>(packet, Reason::Ipv6Truncated)?;
     let claimed = u16::from_be_bytes([header[4], header[5]]);
-    if cursor.unfit.is_none() && usize::from(claimed) != left {
-        cursor.unfit = Some(Why::lengths(Reason::Ipv6PayloadLength, claimed.into(), left));
-    }
-    cursor.sums.pass(&packet.front()[start..cursor.at]);
+    let next = header[6];
     let addresses = Addresses::V6(array(&header[8..]), array(&header[24..]));
-    layer4(packet, cursor, config, protocol, &addresses)
+    let at = offset(flow)?;
+    flow.levels.push(Family::V6, at, header);
+    flow.at += ipv6::LEN;
+    let protocol = extensions(packet, flow, next)?;
+    if !matches!(protocol, tcp::PROTOCOL | udp::PROTOCOL) {
+        return Err(flow.refuse(Why::new(Reason::Ipv6NextHeader, 0u8, protocol)));
+    }
+    if flow.unfit.is_none() && usize::from(claimed) != left {
+        flow.unfit = Some(Why::lengths(Reason::Ipv6PayloadLength, claimed.into(), left));
+    }
+    flow.sums.pass(&packet.front()[start..flow.at]);
+    layer4(packet, flow, config, protocol, &addresses)
 }
 
 /// Moves the cursor behind the extension headers; the type of what follows
 /// (`ipv6_gro_pull_exthdrs`).
-fn extensions<P: Packet>(packet: &mut P, cursor: &mut Cursor, mut next: u8) -> Result<u8, Why> {
-    const HOP_BY_HOP: u8 = 0;
-    const ROUTING: u8 = 43;
-    const DESTINATION: u8 = 60;
-    while matches!(next, HOP_BY_HOP | ROUTING | DESTINATION) {
-        let [following, units] = cursor.header(packet, Reason::Ipv6Truncated)?;
+fn extensions<P: Packet>(packet: &mut P, flow: &mut Flow, mut next: u8) -> Result<u8, Why> {
+    while matches!(next, ipv6::next::HOP_BY_HOP | ipv6::next::ROUTING | ipv6::next::DEST_OPTS) {
+        let [following, units] = *flow.header(packet, Reason::Ipv6Truncated)?;
         let len = (usize::from(units) + 1) * 8;
-        cursor.read(packet, len, Reason::Ipv6Truncated)?;
-        cursor.at += len;
+        flow.gather(packet, len, Reason::Ipv6Truncated)?;
+        flow.at += len;
         next = following;
     }
     Ok(next)
 }
 
+#[inline]
 fn layer4<P: Packet>(
     packet: &mut P,
-    mut cursor: Cursor,
+    flow: &mut Flow,
     config: &Config,
     protocol: u8,
     addresses: &Addresses,
-) -> Result<Flow, Why> {
-    let l4 = offset(&cursor, cursor.at)?;
-    packet.meta_mut().transport = l4;
-    cursor.descend(&config.rules)?;
+) -> Result<Layer, Why> {
+    flow.l4 = offset(flow)?;
+    packet.meta_mut().transport = flow.l4;
+    flow.descend(&config.rules)?;
     match protocol {
-        TCP => tcp::parse(packet, cursor, l4, addresses, config),
-        _ => udp::parse(packet, cursor, l4, addresses, config),
+        tcp::PROTOCOL => tcp::parse(packet, flow, addresses, config).map(Layer::Tcp),
+        _ => udp::parse(packet, flow, addresses, config).map(Layer::Udp),
     }
 }
 
-/// Offsets have 16 bits, as in an `sk_buff`; headers further in are not reached.
-fn offset(cursor: &Cursor, at: usize) -> Result<u16, Why> {
-    u16::try_from(at).map_err(|_| cursor.refuse(Why::lengths(Reason::Unreadable, 0xffff, at)))
+/// The cursor in 16 bits, as in an `sk_buff`; headers further in are not reached.
+#[inline]
+fn offset(flow: &Flow) -> Result<u16, Why> {
+    u16::try_from(flow.at)
+        .map_err(|_| flow.refuse(Why::lengths(Reason::Unreadable, 0xffff, flow.at)))
 }

@@ -68,9 +68,15 @@ impl<P: Packet> Gro<P> {
         Self { config, buckets, held: 0 }
     }
 
-    /// The settings that the table was made with.
+    /// The settings in force.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Changes the settings, as when a socket asks for UDP GRO. Held packets stay, and merge by the
+    /// new settings; the table keeps its number of buckets.
+    pub fn configure(&mut self, config: Config) {
+        self.config = config;
     }
 
     /// Number of packets held.
@@ -88,16 +94,17 @@ impl<P: Packet> Gro<P> {
         if !self.config.gro {
             return deliver(packet, Reason::GroOff.into(), sink);
         }
-        let flow = match parse::walk(&mut packet, &self.config) {
-            Ok(flow) => flow,
+        let mut flow = Flow::new(packet.meta());
+        let layer = match parse::walk(&mut packet, &mut flow, &self.config) {
+            Ok(layer) => layer,
             Err(why) => return deliver(packet, why, sink),
         };
         let index = packet.meta().hash as usize & (self.buckets.len() - 1);
         let bucket = &mut self.buckets[index];
-        let slot = bucket.find(&packet, &flow);
+        let slot = bucket.find(&packet, &flow, &layer);
         let step = match slot.and_then(|slot| bucket.slot(slot)) {
-            None => Step::new(None, alone(packet, &flow)),
-            Some(head) => join(head, packet, &flow, &self.config, sink),
+            None => Step::new(None, alone(packet, &flow, &layer)),
+            Some(head) => join(head, packet, &mut flow, layer, &self.config, sink),
         };
         if let (Some(why), Some(slot)) = (step.ended, slot) {
             self.end(index, slot, why, sink);
@@ -105,7 +112,7 @@ impl<P: Packet> Gro<P> {
         match step.packet {
             Fate::Merged(emptied) => Outcome::Merged(emptied),
             Fate::Normal(packet, why) => deliver(packet, why, sink),
-            Fate::Hold(packet) => self.hold(index, packet, &flow, now_ns, sink),
+            Fate::Hold(packet) => self.hold(index, packet, &flow, layer, now_ns, sink),
         }
     }
 
@@ -143,11 +150,12 @@ impl<P: Packet> Gro<P> {
         index: usize,
         mut packet: P,
         flow: &Flow,
+        layer: Layer,
         now_ns: u64,
         sink: &mut impl Sink<P>,
     ) -> Outcome<P> {
         // Completion writes headers, and must not fail then.
-        if packet.front_mut(flow.payload).is_none() {
+        if packet.front_mut(flow.at).is_none() {
             return deliver(packet, Reason::Refused.into(), sink);
         }
         let bucket = &mut self.buckets[index];
@@ -157,7 +165,7 @@ impl<P: Packet> Gro<P> {
             self.held -= 1;
             sink.deliver(complete::complete(oldest), Reason::Evicted.into());
         }
-        bucket.insert(flow.digest, Held::new(packet, flow, now_ns));
+        bucket.insert(flow.digest, Held::new(packet, flow, layer, now_ns));
         self.held += 1;
         Outcome::Held
     }
@@ -176,8 +184,8 @@ fn deliver<P>(packet: P, why: Why, sink: &mut impl Sink<P>) -> Outcome<P> {
     Outcome::Delivered
 }
 
-fn alone<P: Packet>(packet: P, flow: &Flow) -> Fate<P> {
-    match &flow.layer {
+fn alone<P: Packet>(packet: P, flow: &Flow, layer: &Layer) -> Fate<P> {
+    match layer {
         Layer::Tcp(segment) => tcp::alone(packet, flow, segment),
         Layer::Udp(_) => udp::alone(packet, flow),
     }
@@ -186,12 +194,17 @@ fn alone<P: Packet>(packet: P, flow: &Flow) -> Fate<P> {
 fn join<P: Packet>(
     head: &mut Held<P>,
     packet: P,
-    flow: &Flow,
+    flow: &mut Flow,
+    layer: Layer,
     config: &Config,
     sink: &mut impl Sink<P>,
 ) -> Step<P> {
-    match &flow.layer {
-        Layer::Tcp(segment) => tcp::join(head, packet, flow, segment, config, sink),
-        Layer::Udp(datagram) => udp::join(head, packet, flow, *datagram, config, sink),
+    match layer {
+        // What follows a head that is no list becomes none (tcp4_check_fraglist_gro).
+        Layer::Tcp(segment) => {
+            flow.list &= head.list;
+            tcp::join(head, packet, flow, &segment, config, sink)
+        }
+        Layer::Udp(datagram) => udp::join(head, packet, flow, datagram, config, sink),
     }
 }

@@ -1,30 +1,33 @@
 //! The walk over the headers of one packet, from the link header to layer 4.
 //!
-//! Each layer reads its header at the [`Cursor`], judges it, and hands the cursor on; the last one
-//! makes a [`Flow`]: all that merging needs to know. The walk sees no held packets. A header is
-//! copied out as it is read, since the next read may move the bytes (the kernel's frag0 rule).
+//! Each layer reads its header at the cursor, `Flow::at`, judges it, and moves the cursor on; in the
+//! end [`Flow`] holds all that merging needs to know. The walk sees no held packets. A header is
+//! borrowed until the next is read and no longer, since that may move the bytes (the kernel's frag0
+//! rule).
 
 use grilse_wire::eth::{self, ethertype};
-use grilse_wire::{GsoType, Packet, vlan};
+use grilse_wire::{GsoType, Meta, Packet, vlan};
 
 use super::csum::Sums;
 use super::l3::{self, Levels};
 use super::{tcp, udp};
 use crate::{Config, Reason, Rules, Why};
 
-/// A packet that may merge.
+/// What the walk learns of a packet, and where it is. Filled in place: moving it about costs more
+/// than the walk.
 #[derive(Debug)]
 pub(super) struct Flow {
+    /// Offset of the next header; behind the last one, of the payload (`skb_gro_offset`).
+    pub(super) at: usize,
+    pub(super) sums: Sums,
+    /// Nested receive callbacks so far (`recursion_counter`).
+    calls: u8,
     /// IP headers, outermost first.
     pub(super) levels: Levels,
-    /// Protocol and fields of layer 4.
-    pub(super) layer: Layer,
-    /// Whether it is chained whole (`is_flist`).
+    /// Whether the packet is chained whole (`is_flist`).
     pub(super) list: bool,
     /// Offset of the layer-4 header.
     pub(super) l4: u16,
-    /// Offset of the payload (`skb_gro_offset` when all is parsed).
-    pub(super) payload: usize,
     /// Length of the payload.
     pub(super) len: usize,
     /// Segments that the packet stands for.
@@ -45,42 +48,28 @@ pub(super) enum Layer {
     Udp(udp::Datagram),
 }
 
-/// Where the walk is.
-#[derive(Debug)]
-pub(super) struct Cursor {
-    /// Offset of the next header.
-    pub(super) at: usize,
-    pub(super) sums: Sums,
-    pub(super) levels: Levels,
-    pub(super) unfit: Option<Why>,
-    calls: u8,
-}
-
 /// Walks all headers of `packet`, and marks the checksums that it finds good.
 ///
 /// # Errors
 /// Why the packet is delivered at once while the heads of its flow stay: it overtakes them.
-pub(super) fn walk<P: Packet>(packet: &mut P, config: &Config) -> Result<Flow, Why> {
-    let meta = packet.meta();
-    let mut kind = meta.protocol;
-    let at = usize::from(meta.network);
-    if packet.len() < at {
-        return Err(Why::lengths(Reason::LinkTruncated, at, packet.len()));
+#[inline]
+pub(super) fn walk<P: Packet>(
+    packet: &mut P,
+    flow: &mut Flow,
+    config: &Config,
+) -> Result<Layer, Why> {
+    let mut kind = packet.meta().protocol;
+    if packet.len() < flow.at {
+        return Err(Why::lengths(Reason::LinkTruncated, flow.at, packet.len()));
     }
     offloaded(kind, config)?;
-    let mut cursor = Cursor {
-        at,
-        sums: Sums::new(meta.csum),
-        levels: Levels::default(),
-        unfit: input(packet),
-        calls: 0,
-    };
+    flow.unfit = input(packet);
     loop {
         kind = match kind {
-            ethertype::IPV4 => return l3::ipv4(packet, cursor, config),
-            ethertype::IPV6 => return l3::ipv6(packet, cursor, config),
-            ethertype::TEB => ethernet(packet, &mut cursor, config)?,
-            _ => tag(packet, &mut cursor, config)?,
+            ethertype::IPV4 => return l3::ipv4(packet, flow, config),
+            ethertype::IPV6 => return l3::ipv6(packet, flow, config),
+            ethertype::TEB => ethernet(packet, flow, config)?,
+            _ => tag(packet, flow, config)?,
         };
     }
 }
@@ -113,75 +102,97 @@ fn input<P: Packet>(packet: &P) -> Option<Why> {
 }
 
 /// An 802.1Q or 802.1ad tag (`vlan_gro_receive`): the ethertype behind it.
-fn tag<P: Packet>(packet: &mut P, cursor: &mut Cursor, config: &Config) -> Result<u16, Why> {
-    let tag = cursor.header::<{ vlan::LEN }, P>(packet, Reason::LinkTruncated)?;
+fn tag<P: Packet>(packet: &mut P, flow: &mut Flow, config: &Config) -> Result<u16, Why> {
+    let tag = *flow.header::<{ vlan::LEN }, P>(packet, Reason::LinkTruncated)?;
     let kind = u16::from_be_bytes([tag[2], tag[3]]);
-    offloaded(kind, config).map_err(|why| cursor.refuse(why))?;
-    cursor.pass(&tag);
-    cursor.descend(&config.rules)?;
+    offloaded(kind, config).map_err(|why| flow.refuse(why))?;
+    flow.pass(&tag);
+    flow.descend(&config.rules)?;
     Ok(kind)
 }
 
 /// An Ethernet header under ethertype TEB (`eth_gro_receive`): the ethertype in it.
-fn ethernet<P: Packet>(packet: &mut P, cursor: &mut Cursor, config: &Config) -> Result<u16, Why> {
-    let header = cursor.header::<{ eth::LEN }, P>(packet, Reason::LinkTruncated)?;
+fn ethernet<P: Packet>(packet: &mut P, flow: &mut Flow, config: &Config) -> Result<u16, Why> {
+    let header = *flow.header::<{ eth::LEN }, P>(packet, Reason::LinkTruncated)?;
     let kind = u16::from_be_bytes([header[12], header[13]]);
-    offloaded(kind, config).map_err(|why| cursor.refuse(why))?;
-    cursor.pass(&header);
-    cursor.descend(&config.rules)?;
+    offloaded(kind, config).map_err(|why| flow.refuse(why))?;
+    flow.pass(&header);
+    flow.descend(&config.rules)?;
     Ok(kind)
 }
 
-impl Cursor {
-    /// Copies out the `N` bytes at the cursor.
-    pub(super) fn header<const N: usize, P: Packet>(
-        &self,
-        packet: &mut P,
-        truncated: Reason,
-    ) -> Result<[u8; N], Why> {
-        let bytes = self.read(packet, N, truncated)?;
-        let mut header = [0; N];
-        header.copy_from_slice(&bytes[..N]);
-        Ok(header)
+impl Flow {
+    /// At the network header of a packet of which nothing is known.
+    #[inline]
+    pub(super) fn new(meta: &Meta) -> Self {
+        Self {
+            at: meta.network.into(),
+            sums: Sums::new(meta.csum),
+            calls: 0,
+            levels: Levels::default(),
+            list: false,
+            l4: 0,
+            len: 0,
+            segs: if meta.gso.size == 0 { 1 } else { meta.gso.segs },
+            gso_size: meta.gso.size,
+            digest: meta.hash.into(),
+            unfit: None,
+        }
     }
 
-    /// At least the `n` bytes at the cursor, from where they lie if they are contiguous there
+    /// The `N` bytes at the cursor, where they lie if they are contiguous there
     /// (`skb_gro_header`). Also makes all bytes in front of them contiguous.
-    pub(super) fn read<'p, P: Packet>(
+    #[inline]
+    pub(super) fn header<'p, const N: usize, P: Packet>(
         &self,
         packet: &'p mut P,
+        truncated: Reason,
+    ) -> Result<&'p [u8; N], Why> {
+        self.gather(packet, N, truncated)?;
+        match packet.front().get(self.at..).and_then(|bytes| bytes.first_chunk()) {
+            Some(header) => Ok(header),
+            None => Err(self.refuse(Reason::Unreadable.into())),
+        }
+    }
+
+    /// Makes the packet contiguous to `n` bytes behind the cursor.
+    #[inline]
+    pub(super) fn gather<P: Packet>(
+        &self,
+        packet: &mut P,
         n: usize,
         truncated: Reason,
-    ) -> Result<&'p [u8], Why> {
+    ) -> Result<(), Why> {
         let end = self.at + n;
-        if packet.front().len() >= end {
-            return Ok(&packet.front()[self.at..]);
-        }
+        if packet.front().len() >= end { Ok(()) } else { self.pull(packet, end, truncated) }
+    }
+
+    /// The slow half of [`gather`](Self::gather) (`skb_gro_header_slow`).
+    #[cold]
+    fn pull<P: Packet>(&self, packet: &mut P, end: usize, truncated: Reason) -> Result<(), Why> {
         let len = packet.len();
         if len < end {
             return Err(self.refuse(Why::lengths(truncated, end, len)));
         }
         match packet.pull(end) {
-            Some(bytes) => Ok(&bytes[self.at..]),
+            Some(_) => Ok(()),
             None => Err(self.refuse(Why::lengths(Reason::Unreadable, 0, end))),
         }
     }
 
     /// Moves behind a header that a device's sum covers.
-    pub(super) fn pass(&mut self, header: &[u8]) {
+    fn pass(&mut self, header: &[u8]) {
         self.sums.pass(header);
         self.at += header.len();
     }
 
     /// Counts one nested receive callback (`gro_recursion_inc_test`).
+    #[inline]
     pub(super) fn descend(&mut self, rules: &Rules) -> Result<(), Why> {
         self.calls += 1;
         if self.calls >= rules.recursion_limit {
-            return Err(self.refuse(Why::new(
-                Reason::RecursionLimit,
-                rules.recursion_limit,
-                self.calls,
-            )));
+            let most = rules.recursion_limit.saturating_sub(1);
+            return Err(self.refuse(Why::new(Reason::RecursionLimit, most, self.calls)));
         }
         Ok(())
     }
@@ -190,30 +201,5 @@ impl Cursor {
     #[cold]
     pub(super) fn refuse(&self, why: Why) -> Why {
         self.unfit.unwrap_or(why)
-    }
-
-    /// Ends the walk behind a layer-4 header at `l4`.
-    pub(super) fn finish<P: Packet>(
-        self,
-        packet: &P,
-        l4: u16,
-        layer: Layer,
-        list: bool,
-        digest: u64,
-    ) -> Flow {
-        let meta = packet.meta();
-        let gso = meta.gso;
-        Flow {
-            levels: self.levels,
-            layer,
-            list,
-            l4,
-            payload: self.at,
-            len: packet.len() - self.at,
-            segs: if gso.size == 0 { 1 } else { gso.segs },
-            gso_size: gso.size,
-            digest: digest ^ u64::from(meta.hash),
-            unfit: self.unfit,
-        }
     }
 }

@@ -6,10 +6,10 @@ use grilse_wire::{Packet, tcp};
 use super::Sink;
 use super::held::{Fate, Held, Step};
 use super::l3::Addresses;
-use super::parse::{Cursor, Flow, Layer};
+use super::parse::{Flow, Layer};
 use crate::{Config, Reason, Why};
 
-pub(super) const PROTOCOL: u8 = 6;
+pub(super) use tcp::PROTOCOL;
 
 /// The fields of a segment that decide.
 #[derive(Clone, Copy, Debug)]
@@ -70,38 +70,45 @@ impl Segment {
 }
 
 /// Reads the header at the cursor, and judges its checksum unless the packet is unfit anyway.
+#[inline]
 pub(super) fn parse<P: Packet>(
     packet: &mut P,
-    mut cursor: Cursor,
-    l4: u16,
+    flow: &mut Flow,
     addresses: &Addresses,
     config: &Config,
-) -> Result<Flow, Why> {
-    let at = cursor.at;
-    let left = packet.len() - at;
-    if cursor.unfit.is_none() {
+) -> Result<Segment, Why> {
+    let left = packet.len() - flow.at;
+    if flow.unfit.is_none() {
         let pseudo = || addresses.pseudo(PROTOCOL, left);
-        if let Err(sum) = cursor.sums.validate(packet, at, false, pseudo) {
+        if let Err(sum) = flow.sums.validate(packet, flow.at, false, pseudo) {
             return Err(Why::new(Reason::TcpChecksum, 0xffffu16, sum));
         }
     }
-    let header = cursor.header::<{ tcp::MIN_LEN }, P>(packet, Reason::TcpTruncated)?;
-    let word =
-        |i: usize| u32::from_be_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
-    let segment = Segment { word: word(12), seq: word(4), ack: word(8) };
+    let header = flow.header::<{ tcp::MIN_LEN }, P>(packet, Reason::TcpTruncated)?;
+    let [ports, seq, ack, word, _] = *header.as_chunks::<4>().0 else {
+        return Err(flow.refuse(Reason::TcpTruncated.into()));
+    };
+    let ports = u32::from_be_bytes(ports);
+    let segment = Segment {
+        word: u32::from_be_bytes(word),
+        seq: u32::from_be_bytes(seq),
+        ack: u32::from_be_bytes(ack),
+    };
     let len = segment.header_len();
     if len < tcp::MIN_LEN {
-        return Err(cursor.refuse(Why::lengths(Reason::TcpDataOffset, tcp::MIN_LEN, len)));
+        return Err(flow.refuse(Why::lengths(Reason::TcpDataOffset, tcp::MIN_LEN, len)));
     }
     if len > left {
-        return Err(cursor.refuse(Why::lengths(Reason::TcpDataOffset, left, len)));
+        return Err(flow.refuse(Why::lengths(Reason::TcpDataOffset, left, len)));
     }
-    cursor.read(packet, len, Reason::TcpTruncated)?;
-    cursor.at += len;
+    flow.gather(packet, len, Reason::TcpTruncated)?;
+    flow.at += len;
+    flow.len = left - len;
+    flow.digest ^= addresses.digest(ports);
     // No local socket takes the segment here, and then rx-gro-list chains it
     // (tcp4_check_fraglist_gro).
-    let digest = addresses.digest(word(0));
-    Ok(cursor.finish(packet, l4, Layer::Tcp(segment), config.gro_list, digest))
+    flow.list = config.gro_list;
+    Ok(segment)
 }
 
 /// What becomes of a segment whose flow has no head.
@@ -220,7 +227,7 @@ fn differing_word(head: u32, packet: u32) -> Why {
 /// Options must be equal byte for byte, padding and timestamps included. Both headers have the same
 /// length.
 fn compare_options<P: Packet>(head: &Held<P>, packet: &P, flow: &Flow) -> Result<(), Why> {
-    let options = usize::from(flow.l4) + tcp::MIN_LEN..flow.payload;
+    let options = usize::from(flow.l4) + tcp::MIN_LEN..flow.at;
     let held = &head.packet.front()[usize::from(head.l4) + tcp::MIN_LEN..head.payload];
     let came = &packet.front()[options];
     if held == came {

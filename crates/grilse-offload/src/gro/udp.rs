@@ -6,10 +6,10 @@ use grilse_wire::{Packet, udp};
 use super::Sink;
 use super::held::{Fate, Held, Step};
 use super::l3::Addresses;
-use super::parse::{Cursor, Flow, Layer};
+use super::parse::{Flow, Layer};
 use crate::{Config, Reason, Why};
 
-pub(super) const PROTOCOL: u8 = 17;
+pub(super) use udp::PROTOCOL;
 
 /// The field of a datagram that decides.
 #[derive(Clone, Copy, Debug)]
@@ -21,35 +21,34 @@ pub(super) struct Datagram {
 /// Reads the header at the cursor, and judges its checksum unless the packet is unfit anyway.
 pub(super) fn parse<P: Packet>(
     packet: &mut P,
-    mut cursor: Cursor,
-    l4: u16,
+    flow: &mut Flow,
     addresses: &Addresses,
     config: &Config,
-) -> Result<Flow, Why> {
-    let at = cursor.at;
-    let left = packet.len() - at;
-    let header = cursor.header::<{ udp::LEN }, P>(packet, Reason::UdpTruncated)?;
-    let [s0, s1, d0, d1, l0, l1, c0, c1] = header;
+) -> Result<Datagram, Why> {
+    let left = packet.len() - flow.at;
+    let header = flow.header::<{ udp::LEN }, P>(packet, Reason::UdpTruncated)?;
+    let [s0, s1, d0, d1, l0, l1, c0, c1] = *header;
     let unsummed = [c0, c1] == [0, 0];
-    if cursor.unfit.is_none() {
+    if flow.unfit.is_none() {
         let pseudo = || addresses.pseudo(PROTOCOL, left);
-        if let Err(sum) = cursor.sums.validate(packet, at, unsummed, pseudo) {
+        if let Err(sum) = flow.sums.validate(packet, flow.at, unsummed, pseudo) {
             return Err(Why::new(Reason::UdpChecksum, 0xffffu16, sum));
         }
     }
     let port = u16::from_be_bytes([d0, d1]);
-    let list = mode(packet, port, config).map_err(|why| cursor.refuse(why))?;
-    cursor.descend(&config.rules)?;
+    flow.list = mode(packet, port, config).map_err(|why| flow.refuse(why))?;
+    flow.descend(&config.rules)?;
     if unsummed {
-        return Err(cursor.refuse(Reason::UdpZeroChecksum.into()));
+        return Err(flow.refuse(Reason::UdpZeroChecksum.into()));
     }
     let len = u16::from_be_bytes([l0, l1]);
     if usize::from(len) <= udp::LEN || usize::from(len) != left {
-        return Err(cursor.refuse(Why::new(Reason::UdpLength, left as u64, len)));
+        return Err(flow.refuse(Why::new(Reason::UdpLength, left as u64, len)));
     }
-    cursor.at += udp::LEN;
-    let digest = addresses.digest(u32::from_be_bytes([s0, s1, d0, d1]));
-    Ok(cursor.finish(packet, l4, Layer::Udp(Datagram { len }), list, digest))
+    flow.at += udp::LEN;
+    flow.len = left - udp::LEN;
+    flow.digest ^= addresses.digest(u32::from_be_bytes([s0, s1, d0, d1]));
+    Ok(Datagram { len })
 }
 
 /// Whether the datagram is chained whole, or merged by its bytes.
@@ -111,11 +110,10 @@ pub(super) fn join<P: Packet>(
     match head.absorb(packet, flow, config, sink) {
         Err((packet, why)) => apart(packet, why),
         Ok(emptied) => {
-            let cap = config.rules.udp_max_segs;
             let ended = if datagram.len != held.len {
                 Some(Why::lengths(Reason::ShortSegment, mss, len))
-            } else if head.segs >= cap {
-                Some(Why::new(Reason::UdpCap, cap, head.segs))
+            } else if head.segs >= config.rules.udp_max_segs {
+                Some(Reason::UdpCap.into())
             } else {
                 None
             };
