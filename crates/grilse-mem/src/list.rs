@@ -8,7 +8,7 @@
 //! The links stand beside the objects, in a table that the objects' arena owns. Only the pusher
 //! writes the link of an index, before the push; only the taker reads it, after the take.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, edge};
 
 const INDEX: u64 = 0xffff_ffff; // newest index + 1; 0: empty
 const ONE: u64 = 1 << 32; // length, 31 bits
@@ -19,6 +19,9 @@ const CLOSED: u64 = 1 << 63;
 pub(crate) struct TakeAll {
     word: AtomicU64,
 }
+
+/// Most objects that may share a table of links: the length must not run into the closed bit.
+pub(crate) const MOST: u32 = u32::MAX >> 1;
 
 /// The list is closed: its owner is gone.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,7 +44,8 @@ impl TakeAll {
             let next = ((word & !INDEX) + ONE) | (u64::from(index) + 1);
             // Release: the object and its link; pairs with the acquire in `take`. The pushes below
             // it in the list are carried along, as a swap continues their release sequence.
-            match self.word.compare_exchange_weak(word, next, PUSH, Ordering::Relaxed) {
+            let release = edge("push", Ordering::Release);
+            match self.word.compare_exchange_weak(word, next, release, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(now) => word = now,
             }
@@ -55,14 +59,14 @@ impl TakeAll {
             return Taken { next: 0, links };
         }
         // Acquire: pairs with the release in `push`.
-        let word = self.word.fetch_and(CLOSED, TAKE);
+        let word = self.word.fetch_and(CLOSED, edge("take", Ordering::Acquire));
         Taken { next: (word & INDEX) as u32, links }
     }
 
     /// Refuses pushes from now on, and takes all.
     pub(crate) fn close<'a>(&self, links: &'a [AtomicU32]) -> Taken<'a> {
         // Acquire: as in `take`.
-        let word = self.word.swap(CLOSED, TAKE);
+        let word = self.word.swap(CLOSED, edge("take", Ordering::Acquire));
         Taken { next: (word & INDEX) as u32, links }
     }
 
@@ -71,9 +75,6 @@ impl TakeAll {
         ((self.word.load(Ordering::Relaxed) & !CLOSED) >> 32) as u32
     }
 }
-
-const PUSH: Ordering = Ordering::Release;
-const TAKE: Ordering = Ordering::Acquire;
 
 /// The indices of a list that was taken: the taker's alone.
 #[derive(Debug)]

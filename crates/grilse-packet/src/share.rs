@@ -47,6 +47,8 @@ impl Skb {
             DataOwner::Shared(data) => data,
             DataOwner::Sole(mut data) => {
                 if shell.has_chain {
+                    // Turned now, as who reads a shared list cannot turn it.
+                    data.chain.settle();
                     data.chain.for_each_mut(|skb| drop(skb.share_data()));
                 }
                 Shared::new(data)
@@ -60,30 +62,13 @@ impl Skb {
     /// copying it. Fragments are not copied, only shared.
     pub(crate) fn unshare_data(&mut self) -> Result<(), NoRoom> {
         let shell = self.shell_mut();
-        let shared = match std::mem::replace(&mut shell.data, DataOwner::None) {
-            DataOwner::Shared(shared) => shared,
-            sole => {
-                shell.data = sole;
-                return Ok(());
-            }
-        };
-        let shared = match shared.into_slot() {
-            Ok(slot) => {
-                shell.data = DataOwner::Sole(slot);
-                return Ok(());
-            }
-            Err(shared) => shared,
-        };
-        match copy_data(shell, &shared) {
-            Some(slot) => {
-                shell.data = DataOwner::Sole(slot);
-                Ok(())
-            }
-            None => {
-                shell.data = DataOwner::Shared(shared);
-                Err(NoRoom)
-            }
+        if shell.data.sole().is_none()
+            && let DataOwner::Shared(shared) = &shell.data
+        {
+            let copy = copy_data(shell, shared).ok_or(NoRoom)?;
+            shell.data = DataOwner::Sole(copy);
         }
+        Ok(())
     }
 
     /// Makes the first `n` bytes linear, and their bytes this skb's alone to write.
