@@ -99,7 +99,7 @@ pub(crate) struct Data {
 }
 
 /// Page fragments, packed to the front.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Frags {
     pub(crate) items: [Option<FrameSlice>; MAX_FRAGS],
     pub(crate) n: usize,
@@ -133,12 +133,20 @@ impl Shell {
 
     /// Lets go of all that has a meaning outside: fragments, frame, chained packets, shared data.
     /// What is left may lie in a cache.
+    #[inline]
     pub(crate) fn release(&mut self) {
         self.head = None;
-        let held = self.has_frags || self.has_chain;
+        let plain = !self.has_frags && !self.has_chain;
+        if !plain || !matches!(self.data, DataOwner::Sole(_)) {
+            self.release_data();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn release_data(&mut self) {
         match self.data.sole() {
-            Some(data) if held => data.clear(),
-            Some(_) => {}
+            Some(data) => data.clear(),
             None => self.data = DataOwner::None,
         }
         self.has_frags = false;
@@ -150,7 +158,7 @@ impl Data {
     pub(crate) fn fresh(depot: &'static Depot<Counted<Data>>) -> Counted<Self> {
         Counted::new(Self {
             depot,
-            frags: Frags::default(),
+            frags: Frags { items: [const { None }; MAX_FRAGS], n: 0 },
             chain: Chain::default(),
             small: [0; HEAD_SIZE],
             _stride: [0; STRIDE_PAD],

@@ -7,7 +7,7 @@ use grilse_mem::{FrameSlice, Slot};
 use grilse_wire::Meta;
 
 use crate::copy::copy;
-use crate::shell::{Data, HEAD_SIZE, MAX_FRAGS, SMALL_START, Shell, UNIT_TRUESIZE};
+use crate::shell::{Data, DataOwner, HEAD_SIZE, MAX_FRAGS, SMALL_START, Shell, UNIT_TRUESIZE};
 
 /// A packet: linear bytes at the front, then page fragments, then chained packets, and metadata
 /// beside them. The kernel's `sk_buff`; 8 bytes, owned by whoever holds it, and free to cross
@@ -115,15 +115,16 @@ impl Skb {
     ///
     /// # Errors
     /// [`NoRoom`] where the headroom is smaller, or a clone shares the head.
+    #[inline]
     pub fn push(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
-        if n > self.headroom() || self.head_bytes_mut().is_none() {
-            return Err(NoRoom);
-        }
         let shell = &mut *self.0;
-        shell.start -= n as u32;
+        let (old, end) = (shell.start as usize, (shell.start + shell.linear) as usize);
+        let start = old.checked_sub(n).ok_or(NoRoom)?;
+        let bytes = head_bytes(&mut shell.head, &mut shell.data).ok_or(NoRoom)?;
+        shell.start = start as u32;
         shell.linear += n as u32;
         shell.len += n as u32;
-        self.linear_mut().ok_or(NoRoom)
+        Ok(&mut bytes[start..end])
     }
 
     /// Removes up to `n` bytes from the front, and returns how many that were: fewer only where the
@@ -142,16 +143,18 @@ impl Skb {
     /// # Errors
     /// [`NoRoom`] where the tailroom is smaller, a clone shares the head, or fragments or chained
     /// packets follow.
+    #[inline]
     pub fn put(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
-        let fits = n <= self.tailroom() && self.is_linear();
-        if !fits || self.head_bytes_mut().is_none() {
+        let shell = &mut *self.0;
+        if shell.has_frags || shell.has_chain {
             return Err(NoRoom);
         }
-        let shell = &mut *self.0;
-        let old = shell.linear as usize;
+        let bytes = head_bytes(&mut shell.head, &mut shell.data).ok_or(NoRoom)?;
+        let end = (shell.start + shell.linear) as usize;
+        let new = bytes.get_mut(end..).and_then(|room| room.get_mut(..n)).ok_or(NoRoom)?;
         shell.linear += n as u32;
         shell.len += n as u32;
-        self.linear_mut().and_then(|linear| linear.get_mut(old..)).ok_or(NoRoom)
+        Ok(new)
     }
 
     /// Cuts the packet to `len` bytes from the back; does nothing where it is shorter.
@@ -301,14 +304,12 @@ impl Skb {
 
     pub(crate) fn head_bytes_mut(&mut self) -> Option<&mut [u8]> {
         let shell = &mut *self.0;
-        match &mut shell.head {
-            Some(frame) => frame.bytes_mut(),
-            None => shell.data.sole().map(|data| &mut data.small[..]),
-        }
+        head_bytes(&mut shell.head, &mut shell.data)
     }
 
     /// Forgets all bytes and metadata that belonged to the packet, and keeps the data: what is left
     /// is a shell as if just taken.
+    #[inline]
     pub(crate) fn reset(&mut self) {
         let shell = &mut *self.0;
         shell.start = SMALL_START as u32;
@@ -340,6 +341,18 @@ impl Skb {
 
     fn own_pieces(&self) -> impl Iterator<Item = &[u8]> {
         std::iter::once(self.linear()).chain(self.frags().map(FrameSlice::bytes))
+    }
+}
+
+/// The bytes of a head, for who owns it alone.
+#[inline]
+fn head_bytes<'a>(
+    head: &'a mut Option<FrameSlice>,
+    data: &'a mut DataOwner,
+) -> Option<&'a mut [u8]> {
+    match head {
+        Some(frame) => frame.bytes_mut(),
+        None => data.sole().map(|data| &mut data.small[..]),
     }
 }
 
