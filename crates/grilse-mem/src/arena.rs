@@ -276,8 +276,9 @@ impl<T: Share> Shared<T> {
         if !self.cell().value.owners.is_sole() {
             return Err(self);
         }
-        self.cell().witness.write(0);
-        Ok(Slot(ManuallyDrop::new(self).0))
+        let slot = Slot(ManuallyDrop::new(self).0);
+        slot.cell().witness.write(0);
+        Ok(slot)
     }
 
     /// How many owners there are, at some moment during the call.

@@ -92,3 +92,66 @@ impl Iterator for Taken<'_> {
         Some(index)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn links() -> [AtomicU32; 8] {
+        std::array::from_fn(|_| AtomicU32::new(u32::MAX))
+    }
+
+    #[test]
+    fn newest_first_and_all_at_once() {
+        let (list, links) = (TakeAll::new(), links());
+        assert_eq!(list.take(&links).next(), None);
+        for (pushed, index) in [3, 0, 7].into_iter().enumerate() {
+            assert_eq!(list.len(), pushed as u32);
+            list.push(&links, index).unwrap();
+        }
+        let taken = list.take(&links);
+        assert_eq!(list.len(), 0);
+        list.push(&links, 5).unwrap();
+        assert_eq!(taken.collect::<Vec<_>>(), [7, 0, 3], "what comes later is not among them");
+        assert_eq!(list.take(&links).collect::<Vec<_>>(), [5]);
+    }
+
+    #[test]
+    fn closed_for_good() {
+        let (list, links) = (TakeAll::new(), links());
+        list.push(&links, 1).unwrap();
+        assert_eq!(list.close(&links).collect::<Vec<_>>(), [1]);
+        assert_eq!(list.push(&links, 2), Err(Closed));
+        assert_eq!((list.len(), list.take(&links).next()), (0, None));
+        assert_eq!(list.push(&links, 2), Err(Closed), "a take does not open it");
+        assert_eq!(list.close(&links).next(), None);
+    }
+
+    /// Four threads push while one takes: each index arrives once, those of one thread newest first.
+    #[test]
+    fn many_push_while_one_takes() {
+        const EACH: u32 = 20_000;
+        let list = TakeAll::new();
+        let links: Vec<_> = (0..4 * EACH).map(|_| AtomicU32::new(0)).collect();
+        let mut seen = vec![0u8; links.len()];
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (list, links) = (&list, &links);
+                let mine = thread * EACH..(thread + 1) * EACH;
+                scope.spawn(move || mine.for_each(|index| list.push(links, index).unwrap()));
+            }
+            let mut left = seen.len();
+            while left > 0 {
+                let mut newest = [u32::MAX; 4];
+                for index in list.take(&links) {
+                    let thread = (index / EACH) as usize;
+                    assert!(index < newest[thread]);
+                    newest[thread] = index;
+                    seen[index as usize] += 1;
+                    left -= 1;
+                }
+            }
+        });
+        assert!(seen.iter().all(|times| *times == 1));
+    }
+}

@@ -75,6 +75,7 @@ pub(crate) struct Region {
     pub(crate) pages: Pages,
 }
 
+#[cfg(not(any(loom, miri)))]
 const HUGE: usize = 2 << 20;
 
 impl Region {
