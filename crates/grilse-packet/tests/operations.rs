@@ -30,17 +30,17 @@ fn run(cases: u32, skbs: std::ops::Range<u32>, frames: std::ops::Range<u32>, fra
 
 #[test]
 fn packets_equal_their_model() {
-    run(250, 64..65, 64..65, 1024);
+    run(500, 64..65, 64..65, 1024);
 }
 
 #[test]
 fn heads_larger_than_a_small_head() {
-    run(100, 64..65, 64..65, 8192);
+    run(200, 64..65, 64..65, 8192);
 }
 
 /// One to eight skbs, one to six frames: almost everything is refused at some time, and what is
 /// refused changes nothing.
 #[test]
 fn scarce_memory_refuses_cleanly() {
-    run(250, 1..9, 1..7, 1024);
+    run(500, 1..9, 1..7, 1024);
 }
