@@ -16,8 +16,10 @@ use std::mem::{ManuallyDrop, size_of};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
+use crate::list;
+use crate::owners::Owners;
 use crate::region::{MapError, Node, Pages, Region};
-use crate::sync::{AtomicU8, AtomicU32, Ordering, fence};
+use crate::sync::{AtomicU8, AtomicU32, Ordering, Witnesses, edge};
 
 /// What becomes of a cell whose owner goes out of scope.
 pub trait Recycle: Sized + Send + 'static {
@@ -33,9 +35,7 @@ pub struct Slot<T: Recycle>(NonNull<Cell<T>>);
 #[repr(C)]
 struct Cell<T> {
     value: T,
-    /// The model checker watches this: it shows a missing edge between `park` and `unpark`.
-    #[cfg(loom)]
-    witness: loom::cell::UnsafeCell<()>,
+    witness: Witnesses,
 }
 
 /// A fixed number of cells of one type, carved one after the other as they are first needed.
@@ -68,7 +68,10 @@ impl<T: Recycle> Arena<T> {
     /// As [`MapError`] tells.
     pub fn reserve(capacity: u32, node: Option<Node>) -> Result<&'static Self, MapError> {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= 4096) };
-        let len = size_of::<Cell<T>>() * capacity as usize;
+        let len = size_of::<Cell<T>>().checked_mul(capacity as usize);
+        let Some(len) = len.filter(|_| capacity <= list::MOST) else {
+            return Err(MapError::TooLarge { objects: capacity });
+        };
         let region = Region::map(len, node)?;
         Ok(Box::leak(Box::new(Self {
             base: region.base.cast(),
@@ -91,11 +94,7 @@ impl<T: Recycle> Arena<T> {
         else {
             return Err(value);
         };
-        let cell = Cell {
-            value,
-            #[cfg(loom)]
-            witness: loom::cell::UnsafeCell::new(()),
-        };
+        let cell = Cell { value, witness: Witnesses::new(1) };
         let at = self.cell(index);
         // SAFETY: `index` is below the capacity and was claimed once, so the cell is in bounds,
         // aligned (the region is page-aligned, the stride is the type's size), and not yet owned.
@@ -131,10 +130,10 @@ impl<T: Recycle> Arena<T> {
     /// The slot, where it belongs to another arena.
     pub fn park(&self, slot: Slot<T>) -> Result<u32, Slot<T>> {
         let Some(index) = self.index(&slot) else { return Err(slot) };
-        slot.touch();
+        slot.cell().witness.write(0);
         std::mem::forget(slot);
         // Release: pairs with the swap in `unpark`, which makes the cell's bytes the finder's.
-        self.parked[index as usize].store(1, PARK);
+        self.parked[index as usize].store(1, edge("park", Ordering::Release));
         Ok(index)
     }
 
@@ -142,11 +141,11 @@ impl<T: Recycle> Arena<T> {
     pub fn unpark(&self, index: u32) -> Option<Slot<T>> {
         let parked = self.parked.get(index as usize)?;
         // Acquire: pairs with the store in `park`.
-        if parked.swap(0, UNPARK) == 0 {
+        if parked.swap(0, edge("unpark", Ordering::Acquire)) == 0 {
             return None;
         }
         let slot = Slot(self.cell(index));
-        slot.touch();
+        slot.cell().witness.write(0);
         Some(slot)
     }
 
@@ -161,35 +160,26 @@ impl<T: Recycle> Arena<T> {
     }
 }
 
-const PARK: Ordering = Ordering::Release;
-const UNPARK: Ordering = Ordering::Acquire;
-
 impl<T: Recycle> Slot<T> {
-    #[cfg(loom)]
-    fn touch(&self) {
-        // SAFETY: the slot owns its cell, which is valid.
-        let cell = unsafe { self.0.as_ref() };
-        cell.witness.with_mut(|_| ());
+    #[inline]
+    fn cell(&self) -> &Cell<T> {
+        // SAFETY: a slot's cell is carved, valid, and owned by this slot alone.
+        unsafe { self.0.as_ref() }
     }
-
-    #[cfg(not(loom))]
-    fn touch(&self) {}
 }
 
 impl<T: Recycle> Deref for Slot<T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: a slot's cell is carved, valid, and owned by this slot alone.
-        let cell = unsafe { self.0.as_ref() };
-        &cell.value
+        &self.cell().value
     }
 }
 
 impl<T: Recycle> DerefMut for Slot<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`, and the borrow is exclusive.
+        // SAFETY: as in `cell`, and the borrow is exclusive.
         let cell = unsafe { self.0.as_mut() };
         &mut cell.value
     }
@@ -223,7 +213,7 @@ impl<T: Recycle> fmt::Debug for Arena<T> {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Counted<T> {
-    owners: AtomicU32,
+    owners: Owners,
     value: T,
 }
 
@@ -242,7 +232,7 @@ impl<T: Share> Recycle for Counted<T> {
 impl<T> Counted<T> {
     /// Wraps `value`; it has one owner, the slot.
     pub fn new(value: T) -> Self {
-        Self { owners: AtomicU32::new(1), value }
+        Self { owners: Owners::new(1), value }
     }
 }
 
@@ -272,9 +262,9 @@ unsafe impl<T: Share> Sync for Shared<T> {}
 impl<T: Share> Shared<T> {
     /// Opens a cell to several owners, of which this is the first.
     pub fn new(slot: Slot<Counted<T>>) -> Self {
-        let slot = ManuallyDrop::new(slot);
-        debug_assert_eq!(slot.owners.load(Ordering::Relaxed), 1);
-        Self(slot.0)
+        slot.cell().witness.write(0);
+        debug_assert_eq!(slot.owners.count(), 1);
+        Self(ManuallyDrop::new(slot).0)
     }
 
     /// Takes the cell back, where this is the last owner.
@@ -282,51 +272,55 @@ impl<T: Share> Shared<T> {
     /// # Errors
     /// The handle, where others are left.
     pub fn into_slot(self) -> Result<Slot<Counted<T>>, Self> {
-        // Acquire: pairs with the release of those who dropped theirs; their reads are over.
-        if self.counted().owners.load(Ordering::Acquire) != 1 {
+        // The reads of those who dropped theirs are over, and nobody is left to clone this one.
+        if !self.cell().value.owners.is_sole() {
             return Err(self);
         }
-        Ok(Slot(ManuallyDrop::new(self).0))
+        let slot = Slot(ManuallyDrop::new(self).0);
+        slot.cell().witness.write(0);
+        Ok(slot)
     }
 
     /// How many owners there are, at some moment during the call.
     pub fn owners(&self) -> u32 {
-        self.counted().owners.load(Ordering::Relaxed)
+        self.cell().value.owners.count()
     }
 
-    fn counted(&self) -> &Counted<T> {
+    #[inline]
+    fn cell(&self) -> &Cell<Counted<T>> {
         // SAFETY: the count is at least one while this handle exists, so the cell is valid, and
         // nobody has it exclusively.
-        let cell = unsafe { self.0.as_ref() };
-        &cell.value
+        unsafe { self.0.as_ref() }
     }
 }
 
 impl<T: Share> Clone for Shared<T> {
+    /// Another owner.
+    ///
+    /// # Panics
+    /// Beyond some two thousand million owners.
     fn clone(&self) -> Self {
-        // Relaxed: a new owner is made from one that is there; the count guards nothing yet.
-        let before = self.counted().owners.fetch_add(1, Ordering::Relaxed);
-        // A wrap would free the cell under its owners; no machine holds so many handles.
-        assert!(before < u32::MAX / 2, "too many owners of one cell");
+        self.cell().value.owners.join();
         Self(self.0)
     }
 }
 
 impl<T: Share> Deref for Shared<T> {
     type Target = T;
+    #[inline]
     fn deref(&self) -> &T {
-        self.counted()
+        let cell = self.cell();
+        cell.witness.read(0);
+        &cell.value.value
     }
 }
 
 impl<T: Share> Drop for Shared<T> {
     fn drop(&mut self) {
-        // Release: our reads happen before whoever is last recycles the cell.
-        if self.counted().owners.fetch_sub(1, Ordering::Release) == 1 {
-            // Acquire: pairs with the releases of all other owners.
-            fence(Ordering::Acquire);
-            // Relaxed: nobody else is left to see it.
-            self.counted().owners.store(1, Ordering::Relaxed);
+        let owners = &self.cell().value.owners;
+        if owners.leave() {
+            owners.reset();
+            self.cell().witness.write(0);
             drop(Slot(self.0));
         }
     }

@@ -14,15 +14,17 @@ use std::fmt;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use crate::list::TakeAll;
+use crate::list::{self, TakeAll};
+use crate::owners::Owners;
 use crate::region::{MapError, Node, Pages, Region};
-use crate::sync::{AtomicU32, Ordering, fence};
+use crate::sync::{AtomicU32, Witnesses};
 
 /// The frames of one pool, as everybody may know them.
 pub struct Frames {
     base: NonNull<u8>,
     size: u32,
-    owners: Box<[AtomicU32]>,
+    owners: Box<[Owners]>,
+    witnesses: Witnesses,
     links: Box<[AtomicU32]>,
     returned: TakeAll,
     pages: Pages,
@@ -105,11 +107,15 @@ impl FramePool {
         if !Self::SIZES.contains(&size) {
             return Err(PoolError::Size { size });
         }
+        if count > list::MOST {
+            return Err(PoolError::Map(MapError::TooLarge { objects: count }));
+        }
         let region = Region::map(count as usize * size as usize, node).map_err(PoolError::Map)?;
         let frames = Box::leak(Box::new(Frames {
             base: region.base,
             size,
-            owners: (0..count).map(|_| AtomicU32::new(0)).collect(),
+            owners: (0..count).map(|_| Owners::new(0)).collect(),
+            witnesses: Witnesses::new(count),
             links: (0..count).map(|_| AtomicU32::new(0)).collect(),
             returned: TakeAll::new(),
             pages: region.pages,
@@ -124,8 +130,8 @@ impl FramePool {
             Some(index) => index,
             None => self.refill()?,
         };
-        // Relaxed: a free frame is nobody's but the pool owner's.
-        self.frames.owners[index as usize].store(1, Ordering::Relaxed);
+        self.frames.owners[index as usize].reset();
+        self.frames.witnesses.write(index);
         let len = self.frames.size as u16;
         Some(FrameSlice { frames: self.frames, index, offset: 0, len })
     }
@@ -237,6 +243,7 @@ impl FrameSlice {
     /// The bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
+        self.frames.witnesses.read(self.index);
         let at = self.start();
         // SAFETY: `offset + len` lies within the frame (`set_range`), the region is mapped for good
         // and zeroed at first, and no writer exists: one needs to be sole owner, with an exclusive
@@ -250,6 +257,7 @@ impl FrameSlice {
         if !self.is_sole() {
             return None;
         }
+        self.frames.witnesses.write(self.index);
         let at = self.start();
         // SAFETY: as in `bytes`; this slice is the only owner of the frame and is borrowed
         // exclusively, so no other slice can come to be (`Clone` borrows) while the bytes are lent.
@@ -259,10 +267,10 @@ impl FrameSlice {
     /// Whether nobody else holds a part of the frame.
     #[inline]
     pub fn is_sole(&self) -> bool {
-        // Acquire: pairs with the release in `drop`: what others read of the frame is over.
-        self.owners().load(Ordering::Acquire) == 1
+        self.owners().is_sole()
     }
 
+    #[inline]
     fn start(&self) -> NonNull<u8> {
         let offset = self.index as usize * self.frame_size() + usize::from(self.offset);
         // SAFETY: `index` is one of the pool's frames and `offset` lies within it, so the sum lies
@@ -270,17 +278,19 @@ impl FrameSlice {
         unsafe { self.frames.base.add(offset) }
     }
 
-    fn owners(&self) -> &AtomicU32 {
+    #[inline]
+    fn owners(&self) -> &Owners {
         &self.frames.owners[self.index as usize]
     }
 }
 
 impl Clone for FrameSlice {
     /// Another owner of the same bytes.
+    ///
+    /// # Panics
+    /// Beyond some two thousand million owners.
     fn clone(&self) -> Self {
-        // Relaxed: as for `Arc`, a new owner comes from one that is there.
-        let before = self.owners().fetch_add(1, Ordering::Relaxed);
-        assert!(before < u32::MAX / 2, "too many owners of one frame");
+        self.owners().join();
         Self { ..*self }
     }
 }
@@ -288,13 +298,8 @@ impl Clone for FrameSlice {
 impl Drop for FrameSlice {
     #[inline]
     fn drop(&mut self) {
-        if !self.is_sole() {
-            // Release: our reads happen before the last owner frees the frame.
-            if self.owners().fetch_sub(1, Ordering::Release) != 1 {
-                return;
-            }
-            // Acquire: pairs with the releases of all other owners.
-            fence(Ordering::Acquire);
+        if !self.owners().leave() {
+            return;
         }
         let closed = self.frames.returned.push(&self.frames.links, self.index);
         debug_assert!(closed.is_ok(), "a pool's return list is never closed");

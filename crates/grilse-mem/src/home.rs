@@ -6,7 +6,7 @@
 
 use crate::arena::{Recycle, Slot};
 use crate::depot::Depot;
-use crate::list::TakeAll;
+use crate::list::{TakeAll, Taken};
 use crate::sync::{AtomicU32, Ordering};
 
 /// What kind of owner a home has.
@@ -73,21 +73,17 @@ impl<T: Recycle> Home<T> {
         }
     }
 
-    /// Takes what came home. For the owner.
+    /// Takes what came home. For the owner; what it does not take from the iterator goes to the
+    /// depot.
     pub fn collect(&self) -> impl Iterator<Item = Slot<T>> {
-        let objects = self.depot.objects();
-        self.inbox.take(objects.links()).filter_map(|index| objects.unpark(index))
+        Arrivals { depot: self.depot, indices: self.inbox.take(self.depot.objects().links()) }
     }
 
     /// Closes the home: what comes from now on goes to the depot, and what came before goes there
     /// now. For the owner, when it stops.
     pub fn close(&self) {
-        let objects = self.depot.objects();
-        for index in self.inbox.close(objects.links()) {
-            if let Some(slot) = objects.unpark(index) {
-                self.depot.give_one(slot);
-            }
-        }
+        let indices = self.inbox.close(self.depot.objects().links());
+        drop(Arrivals { depot: self.depot, indices });
         self.cached.store(0, Ordering::Relaxed);
     }
 
@@ -105,5 +101,27 @@ impl<T: Recycle> Home<T> {
     pub fn publish_cached(&self, objects: usize) {
         // Relaxed: a figure for the ledger, which is exact when all are idle.
         self.cached.store(objects as u32, Ordering::Relaxed);
+    }
+}
+
+/// Objects that came home, all of which end somewhere.
+struct Arrivals<T: Recycle> {
+    depot: &'static Depot<T>,
+    indices: Taken<'static>,
+}
+
+impl<T: Recycle> Iterator for Arrivals<T> {
+    type Item = Slot<T>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Slot<T>> {
+        self.indices.find_map(|index| self.depot.objects().unpark(index))
+    }
+}
+
+impl<T: Recycle> Drop for Arrivals<T> {
+    fn drop(&mut self) {
+        let depot = self.depot;
+        self.for_each(|slot| depot.give_one(slot));
     }
 }

@@ -24,6 +24,7 @@ mod home;
 mod ledger;
 mod list;
 mod magazine;
+mod owners;
 mod region;
 mod sync;
 

@@ -8,7 +8,7 @@
 //! The links stand beside the objects, in a table that the objects' arena owns. Only the pusher
 //! writes the link of an index, before the push; only the taker reads it, after the take.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, edge};
 
 const INDEX: u64 = 0xffff_ffff; // newest index + 1; 0: empty
 const ONE: u64 = 1 << 32; // length, 31 bits
@@ -19,6 +19,9 @@ const CLOSED: u64 = 1 << 63;
 pub(crate) struct TakeAll {
     word: AtomicU64,
 }
+
+/// Most objects that may share a table of links: the length must not run into the closed bit.
+pub(crate) const MOST: u32 = u32::MAX >> 1;
 
 /// The list is closed: its owner is gone.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,7 +44,8 @@ impl TakeAll {
             let next = ((word & !INDEX) + ONE) | (u64::from(index) + 1);
             // Release: the object and its link; pairs with the acquire in `take`. The pushes below
             // it in the list are carried along, as a swap continues their release sequence.
-            match self.word.compare_exchange_weak(word, next, PUSH, Ordering::Relaxed) {
+            let release = edge("push", Ordering::Release);
+            match self.word.compare_exchange_weak(word, next, release, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(now) => word = now,
             }
@@ -55,14 +59,14 @@ impl TakeAll {
             return Taken { next: 0, links };
         }
         // Acquire: pairs with the release in `push`.
-        let word = self.word.fetch_and(CLOSED, TAKE);
+        let word = self.word.fetch_and(CLOSED, edge("take", Ordering::Acquire));
         Taken { next: (word & INDEX) as u32, links }
     }
 
     /// Refuses pushes from now on, and takes all.
     pub(crate) fn close<'a>(&self, links: &'a [AtomicU32]) -> Taken<'a> {
         // Acquire: as in `take`.
-        let word = self.word.swap(CLOSED, TAKE);
+        let word = self.word.swap(CLOSED, edge("take", Ordering::Acquire));
         Taken { next: (word & INDEX) as u32, links }
     }
 
@@ -71,9 +75,6 @@ impl TakeAll {
         ((self.word.load(Ordering::Relaxed) & !CLOSED) >> 32) as u32
     }
 }
-
-const PUSH: Ordering = Ordering::Release;
-const TAKE: Ordering = Ordering::Acquire;
 
 /// The indices of a list that was taken: the taker's alone.
 #[derive(Debug)]
@@ -89,5 +90,68 @@ impl Iterator for Taken<'_> {
         let index = self.next.checked_sub(1)?;
         self.next = self.links[index as usize].load(Ordering::Relaxed);
         Some(index)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn links() -> [AtomicU32; 8] {
+        std::array::from_fn(|_| AtomicU32::new(u32::MAX))
+    }
+
+    #[test]
+    fn newest_first_and_all_at_once() {
+        let (list, links) = (TakeAll::new(), links());
+        assert_eq!(list.take(&links).next(), None);
+        for (pushed, index) in [3, 0, 7].into_iter().enumerate() {
+            assert_eq!(list.len(), pushed as u32);
+            list.push(&links, index).unwrap();
+        }
+        let taken = list.take(&links);
+        assert_eq!(list.len(), 0);
+        list.push(&links, 5).unwrap();
+        assert_eq!(taken.collect::<Vec<_>>(), [7, 0, 3], "what comes later is not among them");
+        assert_eq!(list.take(&links).collect::<Vec<_>>(), [5]);
+    }
+
+    #[test]
+    fn closed_for_good() {
+        let (list, links) = (TakeAll::new(), links());
+        list.push(&links, 1).unwrap();
+        assert_eq!(list.close(&links).collect::<Vec<_>>(), [1]);
+        assert_eq!(list.push(&links, 2), Err(Closed));
+        assert_eq!((list.len(), list.take(&links).next()), (0, None));
+        assert_eq!(list.push(&links, 2), Err(Closed), "a take does not open it");
+        assert_eq!(list.close(&links).next(), None);
+    }
+
+    /// Four threads push while one takes: each index arrives once, those of one thread newest first.
+    #[test]
+    fn many_push_while_one_takes() {
+        const EACH: u32 = 20_000;
+        let list = TakeAll::new();
+        let links: Vec<_> = (0..4 * EACH).map(|_| AtomicU32::new(0)).collect();
+        let mut seen = vec![0u8; links.len()];
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (list, links) = (&list, &links);
+                let mine = thread * EACH..(thread + 1) * EACH;
+                scope.spawn(move || mine.for_each(|index| list.push(links, index).unwrap()));
+            }
+            let mut left = seen.len();
+            while left > 0 {
+                let mut newest = [u32::MAX; 4];
+                for index in list.take(&links) {
+                    let thread = (index / EACH) as usize;
+                    assert!(index < newest[thread]);
+                    newest[thread] = index;
+                    seen[index as usize] += 1;
+                    left -= 1;
+                }
+            }
+        });
+        assert!(seen.iter().all(|times| *times == 1));
     }
 }

@@ -26,6 +26,11 @@ pub struct Node(pub u16);
 /// Why a region could not be had.
 #[derive(Debug)]
 pub enum MapError {
+    /// More objects than one arena or pool can count, or more bytes than there are addresses.
+    TooLarge {
+        /// Objects asked for.
+        objects: u32,
+    },
     /// The system has no memory to give, or a limit stands in the way (`ulimit -v`).
     Map {
         /// Bytes asked for.
@@ -45,6 +50,9 @@ pub enum MapError {
 impl std::fmt::Display for MapError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::TooLarge { objects } => {
+                write!(f, "{objects} packet buffers are too many for one pool")
+            }
             Self::Map { len, .. } => write!(f, "map {len} bytes for packet buffers"),
             Self::Bind { node, .. } => write!(f, "bind packet buffers to node {}", node.0),
         }
@@ -54,6 +62,7 @@ impl std::fmt::Display for MapError {
 impl std::error::Error for MapError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
+            Self::TooLarge { .. } => None,
             Self::Map { source, .. } | Self::Bind { source, .. } => Some(source),
         }
     }
@@ -66,6 +75,7 @@ pub(crate) struct Region {
     pub(crate) pages: Pages,
 }
 
+#[cfg(not(any(loom, miri)))]
 const HUGE: usize = 2 << 20;
 
 impl Region {
@@ -74,11 +84,10 @@ impl Region {
     #[cfg(not(any(loom, miri)))]
     pub(crate) fn map(len: usize, node: Option<Node>) -> Result<Self, MapError> {
         let len = len.max(1);
-        let (base, pages) = if len < HUGE {
-            (map_pages(len, 0), Pages::Ordinary)
-        } else {
-            map_large(len.next_multiple_of(HUGE))
-        };
+        // A length too large to round up is too large to map, which the system says then.
+        let rounded = len.checked_next_multiple_of(HUGE).unwrap_or(len);
+        let (base, pages) =
+            if len < HUGE { (map_pages(len, 0), Pages::Ordinary) } else { map_large(rounded) };
         let base = base.map_err(|source| MapError::Map { len, source })?;
         if let Some(node) = node {
             bind(base, len, node).map_err(|source| MapError::Bind { node, source })?;

@@ -11,6 +11,58 @@ pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fe
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
+/// The ordering of a named edge, as given.
+#[cfg(not(loom))]
+#[inline(always)]
+pub(crate) const fn edge(_name: &str, order: Ordering) -> Ordering {
+    order
+}
+
+/// The ordering of a named edge. In a model, `GRILSE_WEAKEN=name,name` takes edges away: the model
+/// must then fail, or its passing proves nothing. `.ci/loom` runs these negative twins.
+#[cfg(loom)]
+pub(crate) fn edge(name: &str, order: Ordering) -> Ordering {
+    static WEAKENED: std::sync::LazyLock<String> =
+        std::sync::LazyLock::new(|| std::env::var("GRILSE_WEAKEN").unwrap_or_default());
+    if WEAKENED.split(',').any(|weak| weak == name) { Ordering::Relaxed } else { order }
+}
+
+/// What the model checker watches in place of plain memory: touched wherever the memory behind it
+/// is read or written, it shows an edge that is missing between two threads. Nothing in a build.
+#[derive(Debug)]
+pub(crate) struct Witnesses {
+    #[cfg(loom)]
+    cells: Box<[loom::cell::UnsafeCell<()>]>,
+}
+
+#[cfg(not(loom))]
+impl Witnesses {
+    pub(crate) fn new(_count: u32) -> Self {
+        Self {}
+    }
+
+    #[inline(always)]
+    pub(crate) fn read(&self, _index: u32) {}
+
+    #[inline(always)]
+    pub(crate) fn write(&self, _index: u32) {}
+}
+
+#[cfg(loom)]
+impl Witnesses {
+    pub(crate) fn new(count: u32) -> Self {
+        Self { cells: (0..count).map(|_| loom::cell::UnsafeCell::new(())).collect() }
+    }
+
+    pub(crate) fn read(&self, index: u32) {
+        self.cells[index as usize].with(|_| ());
+    }
+
+    pub(crate) fn write(&self, index: u32) {
+        self.cells[index as usize].with_mut(|_| ());
+    }
+}
+
 /// Locks, also after a panic elsewhere: what these locks guard is whole at every step, so a
 /// poisoned one is still right.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -42,16 +42,21 @@ impl Batch {
     #[inline]
     pub fn push(&mut self, skb: Skb) -> Result<(), Skb> {
         if self.tail == Self::CAPACITY {
-            if self.head == 0 {
-                return Err(skb);
-            }
-            self.items.rotate_left(self.head);
-            self.tail -= self.head;
-            self.head = 0;
+            self.move_up();
         }
-        self.items[self.tail] = Some(skb);
+        let Some(place) = self.items.get_mut(self.tail) else { return Err(skb) };
+        *place = Some(skb);
         self.tail += 1;
         Ok(())
+    }
+
+    /// Makes the room at the front room at the back.
+    #[cold]
+    #[inline(never)]
+    fn move_up(&mut self) {
+        self.items.rotate_left(self.head);
+        self.tail -= self.head;
+        self.head = 0;
     }
 
     /// Takes the first packet.

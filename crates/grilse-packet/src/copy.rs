@@ -4,6 +4,7 @@
 //! test, or a user with a suspicion, can count.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 thread_local! {
     static COPIED: Cell<u64> = const { Cell::new(0) };
@@ -13,6 +14,12 @@ thread_local! {
 /// copy-on-write took.
 pub fn copied_bytes() -> u64 {
     COPIED.get()
+}
+
+/// Moves the bytes at `from` to begin at `to`.
+pub(crate) fn copy_within(bytes: &mut [u8], from: Range<usize>, to: usize) {
+    COPIED.set(COPIED.get() + from.len() as u64);
+    bytes.copy_within(from, to);
 }
 
 /// Copies all of `from` to the front of `to`.

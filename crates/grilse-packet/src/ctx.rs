@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem;
 
 use grilse_mem::{Cache, Counted, FrameSlice, Home, Slot};
 use grilse_wire::Meta;
@@ -168,6 +169,16 @@ impl Ctx {
         shell.home = Some(self.home);
         if matches!(shell.data, DataOwner::None) {
             return self.attach_data(shell);
+        }
+        Some(shell)
+    }
+
+    /// A shell without data, for a clone: the data that it had waits in the cache.
+    pub(crate) fn take_bare_shell(&mut self) -> Option<Slot<Shell>> {
+        let mut shell = self.shells.take()?;
+        shell.home = Some(self.home);
+        if let DataOwner::Sole(data) = mem::replace(&mut shell.data, DataOwner::None) {
+            self.data.put(data);
         }
         Some(shell)
     }

@@ -4,7 +4,7 @@ use std::mem;
 
 use grilse_mem::FrameSlice;
 
-use crate::copy::copy;
+use crate::copy::{copy, copy_within};
 use crate::shell::{HEAD_SIZE, SMALL_START};
 use crate::skb::{NoRoom, Skb};
 
@@ -12,7 +12,7 @@ impl Skb {
     /// Removes up to `n` bytes from the front of the fragments and chained packets; the linear part
     /// is empty or stays. Returns how many went.
     pub(crate) fn pull_frags(&mut self, n: usize) -> usize {
-        if self.unshare_data().is_err() {
+        if self.part_front(n).is_err() {
             return 0;
         }
         let shell = self.shell_mut();
@@ -35,12 +35,10 @@ impl Skb {
             let Some(first) = data.chain.oldest() else { break };
             if left < first.len() {
                 let before = first.truesize();
-                let pulled = first.pull(left);
+                left -= first.pull(left);
                 shell.truesize -= before - first.truesize();
-                left -= pulled;
-                if pulled == 0 {
-                    break;
-                }
+                debug_assert_eq!(left, 0, "its data was parted from its clones");
+                break;
             } else if let Some(gone) = data.chain.pop_oldest() {
                 left -= gone.len();
                 shell.truesize -= gone.truesize();
@@ -52,9 +50,45 @@ impl Skb {
         n - left
     }
 
+    /// Parts what a cut behind the first `n` bytes of fragments and chained packets writes to from
+    /// its clones: then the cut needs no memory.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where no memory is left; no byte has changed then.
+    pub(crate) fn part_front(&mut self, n: usize) -> Result<(), NoRoom> {
+        self.unshare_data()?;
+        let Some(data) = self.shell_mut().data.sole() else { return Err(NoRoom) };
+        let mut left = n.saturating_sub(data.frags.iter().map(FrameSlice::len).sum());
+        let mut next = if left > 0 { data.chain.oldest() } else { None };
+        while let Some(skb) = next {
+            if left < skb.len() {
+                return skb.unshare_data();
+            }
+            left -= skb.len();
+            next = skb.shell_mut().next.as_mut();
+        }
+        Ok(())
+    }
+
+    /// The same for a cut of the last `n` bytes.
+    fn part_back(&mut self, n: usize) -> Result<(), NoRoom> {
+        self.unshare_data()?;
+        let Some(data) = self.shell_mut().data.sole() else { return Err(NoRoom) };
+        let mut left = n;
+        let mut next = data.chain.newest();
+        while let Some(skb) = next {
+            if left < skb.len() {
+                return skb.unshare_data();
+            }
+            left -= skb.len();
+            next = skb.shell_mut().next.as_mut();
+        }
+        Ok(())
+    }
+
     /// Removes `n` bytes from the back of the fragments and chained packets, which hold that many.
     pub(crate) fn trim_frags(&mut self, n: usize) -> Result<(), NoRoom> {
-        self.unshare_data()?;
+        self.part_back(n)?;
         let shell = self.shell_mut();
         let Some(data) = shell.data.sole() else { return Err(NoRoom) };
         let mut left = n;
@@ -100,7 +134,7 @@ impl Skb {
         let (start, linear) = (shell.start as usize, shell.linear as usize);
         let Some(mut frame) = shell.head.take() else {
             // A small head of our own: what lacks is room at its back, so the bytes move up.
-            data.small.copy_within(start..start + linear, SMALL_START);
+            copy_within(&mut data.small, start..start + linear, SMALL_START);
             shell.start = SMALL_START as u32;
             return Ok(());
         };

@@ -39,9 +39,10 @@ impl Memory {
     /// # Errors
     /// As [`MapError`] tells.
     pub fn new(skbs: u32, node: Option<Node>) -> Result<&'static Self, MapError> {
-        // A shell whose data is shared with a clone goes to its cache without any; data that waits
-        // in another worker's cache meanwhile must not starve it.
-        let data = skbs + skbs / 8 + 2 * 64;
+        // Clones leave shells without data, and data that waits in the caches of those who cloned:
+        // up to two magazines each. Half as much again keeps all others from starving as long as
+        // there are 240 skbs for each context; pages that are never needed are never touched.
+        let data = skbs.saturating_add(skbs / 2).saturating_add(4 * 64);
         Ok(Box::leak(Box::new(Self {
             shells: Depot::new(skbs, node, Shell::fresh)?,
             data: Depot::new(data, node, Data::fresh)?,

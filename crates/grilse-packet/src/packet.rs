@@ -66,8 +66,11 @@ impl Packet for Skb {
         skip: usize,
         how: How,
     ) -> Result<Option<Self>, Refused<Self>> {
-        let parted = self.unshare_data().is_ok() && other.unshare_data().is_ok();
-        if !parted || other.is_chained() || skip > other.len() {
+        let charged = self.truesize().checked_add(other.truesize());
+        if other.is_chained() || skip > other.len() || charged.is_none() {
+            return Err(Refused(other));
+        }
+        if self.unshare_data().is_err() || other.unshare_data().is_err() {
             return Err(Refused(other));
         }
         match how {

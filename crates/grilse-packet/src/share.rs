@@ -12,7 +12,7 @@ impl Skb {
     /// writes to headers copies them first ([`Packet::front_mut`](grilse_wire::Packet::front_mut)).
     /// `None` when no shell is left.
     pub fn try_clone(&mut self, ctx: &mut Ctx) -> Option<Skb> {
-        let shell = ctx.take_shell()?;
+        let shell = ctx.take_bare_shell()?;
         Some(self.clone_into(shell))
     }
 
@@ -25,7 +25,6 @@ impl Skb {
     fn clone_into(&mut self, mut shell: Slot<Shell>) -> Skb {
         let data = self.share_data();
         let own = self.shell();
-        shell.release();
         shell.data = data.map_or(DataOwner::None, DataOwner::Shared);
         shell.head = own.head.clone();
         shell.start = own.start;
@@ -47,6 +46,8 @@ impl Skb {
             DataOwner::Shared(data) => data,
             DataOwner::Sole(mut data) => {
                 if shell.has_chain {
+                    // Turned now, as who reads a shared list cannot turn it.
+                    data.chain.settle();
                     data.chain.for_each_mut(|skb| drop(skb.share_data()));
                 }
                 Shared::new(data)
@@ -60,30 +61,13 @@ impl Skb {
     /// copying it. Fragments are not copied, only shared.
     pub(crate) fn unshare_data(&mut self) -> Result<(), NoRoom> {
         let shell = self.shell_mut();
-        let shared = match std::mem::replace(&mut shell.data, DataOwner::None) {
-            DataOwner::Shared(shared) => shared,
-            sole => {
-                shell.data = sole;
-                return Ok(());
-            }
-        };
-        let shared = match shared.into_slot() {
-            Ok(slot) => {
-                shell.data = DataOwner::Sole(slot);
-                return Ok(());
-            }
-            Err(shared) => shared,
-        };
-        match copy_data(shell, &shared) {
-            Some(slot) => {
-                shell.data = DataOwner::Sole(slot);
-                Ok(())
-            }
-            None => {
-                shell.data = DataOwner::Shared(shared);
-                Err(NoRoom)
-            }
+        if shell.data.sole().is_none()
+            && let DataOwner::Shared(shared) = &shell.data
+        {
+            let copy = copy_data(shell, shared).ok_or(NoRoom)?;
+            shell.data = DataOwner::Sole(copy);
         }
+        Ok(())
     }
 
     /// Makes the first `n` bytes linear, and their bytes this skb's alone to write.
@@ -136,4 +120,80 @@ fn reclone(skb: &Skb, for_shell: &Shell) -> Option<Skb> {
     shell.meta.0 = own.meta.0;
     shell.truesize = own.truesize;
     Some(Skb::from_shell(shell))
+}
+
+#[cfg(test)]
+mod tests {
+    use grilse_mem::{FramePool, Role};
+    use grilse_wire::Packet;
+
+    use super::*;
+    use crate::Memory;
+
+    fn bytes(skb: &Skb) -> Vec<u8> {
+        skb.pieces(0..skb.len()).collect::<Vec<_>>().concat()
+    }
+
+    /// A head of ten bytes with three chained packets, each ten linear bytes and ten in a fragment;
+    /// and its clone.
+    fn shared_pair(ctx: &mut Ctx, pool: &mut FramePool) -> (Skb, Skb) {
+        let mut head = ctx.take().unwrap();
+        head.put(10).unwrap().fill(b'h');
+        for byte in b'0'..b'3' {
+            let mut skb = ctx.take().unwrap();
+            skb.put(10).unwrap().fill(byte);
+            let mut frag = pool.take().unwrap();
+            frag.bytes_mut().unwrap().fill(byte + 16);
+            frag.set_range(0..10);
+            skb.add_frag(frag).unwrap();
+            head.chain(skb).unwrap();
+        }
+        let clone = head.try_clone(ctx).unwrap();
+        (head, clone)
+    }
+
+    /// A cut within a chained packet's fragments needs data for the head and for that packet. With
+    /// less, nothing may have changed; what was cut before the second was missed used to be lost.
+    #[test]
+    fn each_data_cell_of_a_cut_fails_in_turn() {
+        type Cut = fn(&mut Skb) -> bool;
+        let cuts: [Cut; 4] = [
+            |skb| skb.trim(25) == Ok(()),
+            |skb| skb.pull(45) == 45,
+            |skb| skb.pull_to_linear(45).is_ok(),
+            |skb| skb.front_mut(45).is_some(),
+        ];
+        for (number, cut) in cuts.into_iter().enumerate() {
+            for left in 0..=2 {
+                let memory = Memory::new(200, None).unwrap();
+                let mut ctx = Ctx::new(memory.seat(Role::Worker)).unwrap();
+                let mut pool = FramePool::new(4, 1024, None).unwrap();
+                let (mut head, clone) = shared_pair(&mut ctx, &mut pool);
+                let mut hoard: Vec<_> = std::iter::from_fn(|| memory.data.take_one()).collect();
+                hoard.truncate(hoard.len() - left);
+                let (before, charged) = (bytes(&head), head.truesize());
+
+                assert_eq!(cut(&mut head), left == 2, "cut {number} with {left} cells");
+                // Pull takes what it can have without memory: the linear part.
+                let pulled = if number == 1 && left < 2 { 10 } else { 0 };
+                if left < 2 {
+                    assert_eq!(
+                        (bytes(&head), head.truesize()),
+                        (before[pulled..].to_vec(), charged)
+                    );
+                }
+                assert_eq!(bytes(&clone), before, "the clone never changes");
+
+                drop(hoard);
+                if left < 2 && number != 1 {
+                    assert!(cut(&mut head), "cut {number} works once memory is back");
+                }
+                ctx.consume(head);
+                ctx.consume(clone);
+                ctx.begin(0);
+                ctx.end();
+                assert_eq!((memory.ledgers().shells.in_use, pool.ledger().in_use), (0, 0));
+            }
+        }
+    }
 }

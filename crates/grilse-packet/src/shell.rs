@@ -12,6 +12,8 @@
 //! fragments and all chained packets; the flags tell whether the data holds fragments or a chain, so
 //! that the plain packet never touches the data's info.
 
+use std::mem;
+
 use grilse_mem::{Counted, Depot, FrameSlice, Home, Recycle, Share, Shared, Slot};
 use grilse_wire::Meta;
 
@@ -44,7 +46,7 @@ pub const HEADROOM: usize = 128;
 /// Where the packet begins in a fresh small head: at least [`HEADROOM`], and at the start of a cache
 /// line.
 pub(crate) const SMALL_START: usize = (SMALL_OFFSET + HEADROOM).next_multiple_of(64) - SMALL_OFFSET;
-const SMALL_OFFSET: usize = 8 + std::mem::offset_of!(Data, small);
+const SMALL_OFFSET: usize = 8 + mem::offset_of!(Data, small);
 
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -72,7 +74,7 @@ pub(crate) struct Shell {
 #[repr(align(64))]
 pub(crate) struct Line<T>(pub(crate) T);
 
-const _: () = assert!(size_of::<Shell>() == 192 && std::mem::offset_of!(Shell, meta) == 64);
+const _: () = assert!(size_of::<Shell>() == 192 && mem::offset_of!(Shell, meta) == 64);
 
 /// Who owns the data of a shell.
 #[derive(Debug)]
@@ -97,7 +99,7 @@ pub(crate) struct Data {
 }
 
 /// Page fragments, packed to the front.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Frags {
     pub(crate) items: [Option<FrameSlice>; MAX_FRAGS],
     pub(crate) n: usize,
@@ -131,22 +133,21 @@ impl Shell {
 
     /// Lets go of all that has a meaning outside: fragments, frame, chained packets, shared data.
     /// What is left may lie in a cache.
+    #[inline]
     pub(crate) fn release(&mut self) {
         self.head = None;
-        match std::mem::replace(&mut self.data, DataOwner::None) {
-            DataOwner::None => {}
-            DataOwner::Sole(mut data) => {
-                if self.has_frags || self.has_chain {
-                    data.clear();
-                }
-                self.data = DataOwner::Sole(data);
-            }
-            DataOwner::Shared(data) => {
-                if let Ok(mut data) = data.into_slot() {
-                    data.clear();
-                    self.data = DataOwner::Sole(data);
-                }
-            }
+        let plain = !self.has_frags && !self.has_chain;
+        if !plain || !matches!(self.data, DataOwner::Sole(_)) {
+            self.release_data();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn release_data(&mut self) {
+        match self.data.sole() {
+            Some(data) => data.clear(),
+            None => self.data = DataOwner::None,
         }
         self.has_frags = false;
         self.has_chain = false;
@@ -157,7 +158,7 @@ impl Data {
     pub(crate) fn fresh(depot: &'static Depot<Counted<Data>>) -> Counted<Self> {
         Counted::new(Self {
             depot,
-            frags: Frags::default(),
+            frags: Frags { items: [const { None }; MAX_FRAGS], n: 0 },
             chain: Chain::default(),
             small: [0; HEAD_SIZE],
             _stride: [0; STRIDE_PAD],
@@ -179,11 +180,25 @@ impl DataOwner {
         }
     }
 
+    /// The data, where no clone shares it (any more).
+    #[inline]
     pub(crate) fn sole(&mut self) -> Option<&mut Data> {
+        if matches!(self, Self::Shared(_)) {
+            self.reclaim();
+        }
         match self {
             Self::Sole(data) => Some(data),
             _ => None,
         }
+    }
+
+    /// Takes shared data back, where all clones are gone.
+    #[cold]
+    fn reclaim(&mut self) {
+        *self = match mem::replace(self, Self::None) {
+            Self::Shared(data) => data.into_slot().map_or_else(Self::Shared, Self::Sole),
+            other => other,
+        };
     }
 }
 
@@ -237,7 +252,7 @@ impl Recycle for Shell {
             Some(home) => home.post(slot),
             // Only a shell that was never taken has no home, and those lie in magazines. It stays
             // out of use, and the ledger shows it.
-            None => std::mem::forget(slot),
+            None => mem::forget(slot),
         }
     }
 }

@@ -4,10 +4,10 @@ use std::fmt;
 use std::ops::Range;
 
 use grilse_mem::{FrameSlice, Slot};
-use grilse_wire::{Meta, Packet};
+use grilse_wire::Meta;
 
 use crate::copy::copy;
-use crate::shell::{HEAD_SIZE, MAX_FRAGS, SMALL_START, Shell, UNIT_TRUESIZE};
+use crate::shell::{Data, DataOwner, HEAD_SIZE, MAX_FRAGS, SMALL_START, Shell, UNIT_TRUESIZE};
 
 /// A packet: linear bytes at the front, then page fragments, then chained packets, and metadata
 /// beside them. The kernel's `sk_buff`; 8 bytes, owned by whoever holds it, and free to cross
@@ -17,7 +17,7 @@ use crate::shell::{HEAD_SIZE, MAX_FRAGS, SMALL_START, Shell, UNIT_TRUESIZE};
 /// [`Ctx::drop_with`](crate::Ctx::drop_with) where it is lost. Letting it go out of scope is legal
 /// anywhere, unwinding included: then it goes home the slower way.
 ///
-/// The bytes are read and gathered through [`Packet`], which is what GRO uses too.
+/// The bytes are read and gathered through [`Packet`](grilse_wire::Packet), which is what GRO uses too.
 #[doc(alias = "sk_buff")]
 #[must_use = "a packet is passed on, consumed, or dropped with a reason"]
 pub struct Skb(Slot<Shell>);
@@ -91,7 +91,7 @@ impl Skb {
         }
     }
 
-    /// The linear bytes, writable; `None` while a clone shares them. [`Packet::front_mut`] copies
+    /// The linear bytes, writable; `None` while a clone shares them. [`Packet::front_mut`](grilse_wire::Packet::front_mut) copies
     /// in that case.
     #[inline]
     pub fn linear_mut(&mut self) -> Option<&mut [u8]> {
@@ -115,15 +115,16 @@ impl Skb {
     ///
     /// # Errors
     /// [`NoRoom`] where the headroom is smaller, or a clone shares the head.
+    #[inline]
     pub fn push(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
-        if n > self.headroom() || self.head_bytes_mut().is_none() {
-            return Err(NoRoom);
-        }
         let shell = &mut *self.0;
-        shell.start -= n as u32;
+        let (old, end) = (shell.start as usize, (shell.start + shell.linear) as usize);
+        let start = old.checked_sub(n).ok_or(NoRoom)?;
+        let bytes = head_bytes(&mut shell.head, &mut shell.data).ok_or(NoRoom)?;
+        shell.start = start as u32;
         shell.linear += n as u32;
         shell.len += n as u32;
-        self.linear_mut().ok_or(NoRoom)
+        Ok(&mut bytes[start..end])
     }
 
     /// Removes up to `n` bytes from the front, and returns how many that were: fewer only where the
@@ -142,16 +143,18 @@ impl Skb {
     /// # Errors
     /// [`NoRoom`] where the tailroom is smaller, a clone shares the head, or fragments or chained
     /// packets follow.
+    #[inline]
     pub fn put(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
-        let fits = n <= self.tailroom() && self.is_linear();
-        if !fits || self.head_bytes_mut().is_none() {
+        let shell = &mut *self.0;
+        if shell.has_frags || shell.has_chain {
             return Err(NoRoom);
         }
-        let shell = &mut *self.0;
-        let old = shell.linear as usize;
+        let bytes = head_bytes(&mut shell.head, &mut shell.data).ok_or(NoRoom)?;
+        let end = (shell.start + shell.linear) as usize;
+        let new = bytes.get_mut(end..).and_then(|room| room.get_mut(..n)).ok_or(NoRoom)?;
         shell.linear += n as u32;
         shell.len += n as u32;
-        self.linear_mut().and_then(|linear| linear.get_mut(old..)).ok_or(NoRoom)
+        Ok(new)
     }
 
     /// Cuts the packet to `len` bytes from the back; does nothing where it is shorter.
@@ -190,32 +193,35 @@ impl Skb {
     /// Appends a page fragment.
     ///
     /// # Errors
-    /// The fragment, where [`MAX_FRAGS`] are there, packets are chained behind, or a clone shares
-    /// the data.
+    /// The fragment, where [`MAX_FRAGS`] are there, packets are chained behind, a clone shares the
+    /// data, or 4 GiB are charged.
     pub fn add_frag(&mut self, frag: FrameSlice) -> Result<(), FrameSlice> {
         let shell = &mut *self.0;
         let (len, size) = (frag.len() as u32, frag.frame_size() as u32);
-        let Some(data) = shell.data.sole().filter(|_| !shell.has_chain) else { return Err(frag) };
+        let data = shell.data.sole().filter(|_| !shell.has_chain);
+        let Some((data, truesize)) = data.zip(shell.truesize.checked_add(size)) else {
+            return Err(frag);
+        };
         data.frags.push(frag)?;
         shell.has_frags = true;
         shell.len += len;
-        shell.truesize += size;
+        shell.truesize = truesize;
         Ok(())
     }
 
     /// Chains a packet behind this one.
     ///
     /// # Errors
-    /// The packet, where it has packets chained itself, or a clone shares this one's data.
+    /// The packet, where it has packets chained itself, a clone shares this one's data, or 4 GiB
+    /// are charged.
     pub fn chain(&mut self, skb: Skb) -> Result<(), Skb> {
         let shell = &mut *self.0;
-        if skb.0.has_chain {
-            return Err(skb);
-        }
-        let Some(data) = shell.data.sole() else { return Err(skb) };
+        let charged = shell.truesize.checked_add(skb.0.truesize);
+        let data = shell.data.sole().filter(|_| !skb.0.has_chain);
+        let Some((data, truesize)) = data.zip(charged) else { return Err(skb) };
         shell.has_chain = true;
         shell.len += skb.0.len;
-        shell.truesize += skb.0.truesize;
+        shell.truesize = truesize;
         data.chain.push(skb);
         Ok(())
     }
@@ -251,25 +257,40 @@ impl Skb {
         if more > self.len() - have {
             return Err(NoRoom);
         }
-        self.unshare_data()?;
+        self.part_front(more)?;
         if more > self.tailroom() || self.head_bytes_mut().is_none() {
             self.rebuild_head(have + more)?;
         }
-        let range = have..have + more;
-        let mut moved = [0u8; HEAD_SIZE];
-        let mut at = 0;
-        for piece in self.pieces(range) {
-            copy(&mut moved[at..], piece);
-            at += piece.len();
-        }
-        let shell = &mut *self.0;
-        shell.linear += more as u32;
-        shell.len += more as u32;
-        let linear = self.linear_mut().ok_or(NoRoom)?;
-        linear[have..].copy_from_slice(&moved[..more]);
+        self.gather(more).ok_or(NoRoom)?;
         let gone = self.pull_frags(more);
         debug_assert_eq!(gone, more, "the bytes were just read from there");
         Ok(())
+    }
+
+    /// Copies the first `more` bytes that follow the linear part to its end, where room and bytes
+    /// are known to be; they still stand behind it too.
+    fn gather(&mut self, more: usize) -> Option<()> {
+        let shell = &mut *self.0;
+        let Data { frags, chain, small, .. } = shell.data.sole()?;
+        let head = match &mut shell.head {
+            Some(frame) => frame.bytes_mut()?,
+            None => &mut small[..],
+        };
+        let end = (shell.start + shell.linear) as usize;
+        let mut to = &mut head[end..end + more];
+        let chained = chain.iter().flat_map(Skb::own_pieces);
+        for piece in frags.iter().map(FrameSlice::bytes).chain(chained) {
+            let n = piece.len().min(to.len());
+            let (here, rest) = to.split_at_mut(n);
+            copy(here, &piece[..n]);
+            to = rest;
+            if to.is_empty() {
+                break;
+            }
+        }
+        shell.linear += more as u32;
+        shell.len += more as u32;
+        Some(())
     }
 
     /// Bytes in the head.
@@ -283,14 +304,12 @@ impl Skb {
 
     pub(crate) fn head_bytes_mut(&mut self) -> Option<&mut [u8]> {
         let shell = &mut *self.0;
-        match &mut shell.head {
-            Some(frame) => frame.bytes_mut(),
-            None => shell.data.sole().map(|data| &mut data.small[..]),
-        }
+        head_bytes(&mut shell.head, &mut shell.data)
     }
 
     /// Forgets all bytes and metadata that belonged to the packet, and keeps the data: what is left
     /// is a shell as if just taken.
+    #[inline]
     pub(crate) fn reset(&mut self) {
         let shell = &mut *self.0;
         shell.start = SMALL_START as u32;
@@ -322,6 +341,18 @@ impl Skb {
 
     fn own_pieces(&self) -> impl Iterator<Item = &[u8]> {
         std::iter::once(self.linear()).chain(self.frags().map(FrameSlice::bytes))
+    }
+}
+
+/// The bytes of a head, for who owns it alone.
+#[inline]
+fn head_bytes<'a>(
+    head: &'a mut Option<FrameSlice>,
+    data: &'a mut DataOwner,
+) -> Option<&'a mut [u8]> {
+    match head {
+        Some(frame) => frame.bytes_mut(),
+        None => data.sole().map(|data| &mut data.small[..]),
     }
 }
 
