@@ -30,6 +30,16 @@ fn tags_in_the_frame_are_part_of_the_flow() {
 }
 
 #[test]
+fn packets_of_two_interfaces_stay_apart() {
+    let mut segments = packets((0..4).map(|n| tcp4(n, |_| ())));
+    for (n, segment) in segments.iter_mut().enumerate() {
+        segment.meta_mut().interface = u32::from(n >= 2);
+    }
+    let out = run(&Config::default(), segments, 64);
+    assert_eq!(out.iter().map(|out| out.members.len()).collect::<Vec<_>>(), [2, 2]);
+}
+
+#[test]
 fn a_bridged_ethernet_header_is_looked_through() {
     let bridged = |n, src: u8| {
         let inner = tcp4(n, |p| p.eth.src[5] = src);

@@ -112,6 +112,7 @@ impl<P: Packet> Held<P> {
         if !same_kind
             || (self.l4, self.hash, self.network, self.protocol, self.vlan)
                 != (flow.l4, meta.hash, meta.network, meta.protocol, meta.vlan)
+            || self.packet.meta().interface != meta.interface
         {
             return false;
         }
