@@ -33,7 +33,8 @@ const SPARE_MAGAZINES: u32 = if cfg!(loom) { 4 } else { 1024 };
 
 impl<T: Recycle> Depot<T> {
     /// A depot for at most `capacity` objects, made by `make` when first needed, on `node` where
-    /// one is given.
+    /// one is given. `make` is called with the depot locked: it may keep the depot, but takes
+    /// nothing from it, gives nothing to it, and does not panic.
     ///
     /// # Errors
     /// As [`MapError`] tells.
@@ -100,10 +101,11 @@ impl<T: Recycle> Depot<T> {
     /// One object, the slow way: for whoever has no cache.
     pub fn take_one(&'static self) -> Option<Slot<T>> {
         let mut stock = lock(&self.stock);
-        if let Some(slot) = stock.loose.pop().or_else(|| self.make()) {
+        if let Some(slot) = stock.loose.pop() {
             return Some(slot);
         }
-        let mut magazine = stock.full.pop()?;
+        // What was used before comes first: its memory is there already.
+        let Some(mut magazine) = stock.full.pop() else { return self.make() };
         let slot = magazine.pop();
         if magazine.is_empty() {
             stock.empty.push(magazine);

@@ -177,3 +177,16 @@ fn around_a_magazines_edge_nobody_goes_to_the_depot() {
         assert_eq!(depot.stocked(), stocked);
     }
 }
+
+#[test]
+fn what_was_used_before_comes_first() {
+    let depot = depot(1000);
+    let mut cache = Cache::new(depot).unwrap();
+    let slot = cache.take().unwrap();
+    cache.put(slot);
+    drop(cache);
+    let made = depot.made();
+    let held: Vec<_> = (0..made).filter_map(|_| depot.take_one()).collect();
+    assert_eq!((held.len() as u32, depot.made()), (made, made), "no new object is made");
+    assert!(depot.take_one().is_some_and(|slot| slot.name == made));
+}
