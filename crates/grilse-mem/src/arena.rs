@@ -1,13 +1,12 @@
 //! Typed cells that outlive everything, and the one handle that owns a cell.
 //!
 //! [`Slot`] is the abstraction that confines unsafe code: whoever holds it is the only owner of
-//! its cell, as with a `Box`. Magazines, caches, inboxes and the skb are built of slots in safe
-//! code. A slot becomes an index only while it travels through a shared word: [`Arena::park`]
-//! gives the index, [`Arena::unpark`] the slot, and the cell's park byte lets each index be
-//! redeemed exactly once, whatever a caller does with it.
+//! its cell, as with a `Box`. Magazines, caches and the skb are built of slots in safe code. A slot
+//! becomes an index only while it travels through a shared word, which is the matter of `list.rs`
+//! alone.
 //!
 //! Invariant: a carved cell holds a valid `T` at all times, and is owned by exactly one of: one
-//! slot, one set of [`Shared`] handles that its count tells, or the park byte (value 1).
+//! slot, one set of [`Shared`] handles that its count tells, or one list that names its index.
 
 #![allow(unsafe_code)]
 
@@ -18,11 +17,15 @@ use std::ptr::NonNull;
 
 use crate::list;
 use crate::owners::Owners;
+use crate::place::{Place, PlaceByte, Places};
 use crate::region::{MapError, Node, Pages, Region};
-use crate::sync::{AtomicU8, AtomicU32, Ordering, Witnesses, edge};
+use crate::sync::{AtomicU32, Ordering, Witnesses};
 
 /// What becomes of a cell whose owner goes out of scope.
 pub trait Recycle: Sized + Send + 'static {
+    /// Bytes that an object stands for in bounds on what may be parked.
+    const BYTES: u32 = size_of::<Self>() as u32;
+
     /// Sends the cell where it can be used again. Called by `Drop`, on any thread and also while
     /// unwinding: must not panic and should not block.
     fn recycle(slot: Slot<Self>);
@@ -32,8 +35,14 @@ pub trait Recycle: Sized + Send + 'static {
 #[repr(transparent)]
 pub struct Slot<T: Recycle>(NonNull<Cell<T>>);
 
-#[repr(C)]
+/// Stands on cache lines of its own. The first eight bytes are the arena's, the rest of the line is
+/// the value's front.
+#[repr(C, align(64))]
 struct Cell<T> {
+    /// The object behind this one in a list, by index plus one. Written by who pushes, read by who
+    /// takes; never while a slot owns the cell.
+    link: AtomicU32,
+    place: PlaceByte,
     value: T,
     witness: Witnesses,
 }
@@ -43,16 +52,12 @@ pub struct Arena<T: Recycle> {
     base: NonNull<Cell<T>>,
     capacity: u32,
     carved: AtomicU32,
-    /// 1 while the cell is parked, else 0.
-    parked: Box<[AtomicU8]>,
-    /// Links of lists that run through parked cells; written by the owner, published with the list.
-    links: Box<[AtomicU32]>,
     pages: Pages,
 }
 
-// SAFETY: the arena hands out each cell once (`carve`), and again only for a park byte that it
-// clears (`unpark`), so sharing the arena shares no `T`; cells move between threads, which `T: Send`
-// (a supertrait of `Recycle`) allows.
+// SAFETY: the arena hands out each cell once (`carve`), and again only to a list that was given it
+// (`claim`), so sharing the arena shares no `T`; cells move between threads, which `T: Send` (a
+// supertrait of `Recycle`) allows.
 unsafe impl<T: Recycle> Sync for Arena<T> {}
 // SAFETY: as above; nothing in an arena belongs to the thread that made it.
 unsafe impl<T: Recycle> Send for Arena<T> {}
@@ -77,8 +82,6 @@ impl<T: Recycle> Arena<T> {
             base: region.base.cast(),
             capacity,
             carved: AtomicU32::new(0),
-            parked: (0..capacity).map(|_| AtomicU8::new(0)).collect(),
-            links: (0..capacity).map(|_| AtomicU32::new(0)).collect(),
             pages: region.pages,
         })))
     }
@@ -94,7 +97,8 @@ impl<T: Recycle> Arena<T> {
         else {
             return Err(value);
         };
-        let cell = Cell { value, witness: Witnesses::new(1) };
+        let (link, place, witness) = (AtomicU32::new(0), PlaceByte::new(), Witnesses::new(1));
+        let cell = Cell { link, place, value, witness };
         let at = self.cell(index);
         // SAFETY: `index` is below the capacity and was claimed once, so the cell is in bounds,
         // aligned (the region is page-aligned, the stride is the type's size), and not yet owned.
@@ -124,34 +128,39 @@ impl<T: Recycle> Arena<T> {
         (index < self.capacity as usize).then_some(index as u32)
     }
 
-    /// Gives up a slot for its index, which [`unpark`](Self::unpark) redeems once.
-    ///
-    /// # Errors
-    /// The slot, where it belongs to another arena.
-    pub fn park(&self, slot: Slot<T>) -> Result<u32, Slot<T>> {
-        let Some(index) = self.index(&slot) else { return Err(slot) };
-        slot.cell().witness.write(0);
-        std::mem::forget(slot);
-        // Release: pairs with the swap in `unpark`, which makes the cell's bytes the finder's.
-        self.parked[index as usize].store(1, edge("park", Ordering::Release));
-        Ok(index)
+    /// Counts the carved cells by the place that their last owner left them in, in builds that keep
+    /// it (feature `audit`): an independent check of the ledger, exact while nothing moves.
+    pub fn places(&self) -> Places {
+        let mut places = Places::default();
+        for index in 0..self.carved() {
+            let cell = self.cell(index);
+            // SAFETY: the cell is within the region; its place is read through a pointer to the
+            // field, an atomic, so no reference to the value comes to be, whoever owns it. A cell
+            // that is just being carved reads as zero.
+            let place = unsafe { &(*cell.as_ptr()).place };
+            places.count(place);
+        }
+        places
     }
 
-    /// Redeems an index; `None` where the cell is not parked.
-    pub fn unpark(&self, index: u32) -> Option<Slot<T>> {
-        let parked = self.parked.get(index as usize)?;
-        // Acquire: pairs with the store in `park`.
-        if parked.swap(0, edge("unpark", Ordering::Acquire)) == 0 {
-            return None;
-        }
+    /// The link of a cell that its pusher has given up and not yet landed, or that a list holds.
+    #[inline]
+    pub(crate) fn link(&self, index: u32) -> &AtomicU32 {
+        let cell = self.cell(index);
+        // SAFETY: the cell is carved, as a slot of it was given up; the reference is to the link
+        // alone, an atomic, and not to the value.
+        unsafe { &(*cell.as_ptr()).link }
+    }
+
+    /// The slot of an index that was given up.
+    ///
+    /// # Safety
+    /// The slot of `index` was given up ([`Slot::give_up`]), and has not been claimed since.
+    #[inline]
+    pub(crate) unsafe fn claim(&self, index: u32) -> Slot<T> {
         let slot = Slot(self.cell(index));
         slot.cell().witness.write(0);
-        Some(slot)
-    }
-
-    /// The links of all cells, for lists that run through parked ones.
-    pub(crate) fn links(&self) -> &[AtomicU32] {
-        &self.links
+        slot
     }
 
     fn cell(&self, index: u32) -> NonNull<Cell<T>> {
@@ -161,6 +170,20 @@ impl<T: Recycle> Arena<T> {
 }
 
 impl<T: Recycle> Slot<T> {
+    /// Lets go of the cell without recycling it: its index is its owner from here on.
+    #[inline]
+    pub(crate) fn give_up(self) {
+        self.cell().witness.write(0);
+        std::mem::forget(self);
+    }
+
+    /// Notes that the object moves. Checked builds abort where it is not in `from`: it is in two
+    /// places, or some code lost track of it.
+    #[inline]
+    pub(crate) fn step(&self, from: Place, to: Place) {
+        self.cell().place.step(from, to);
+    }
+
     #[inline]
     fn cell(&self) -> &Cell<T> {
         // SAFETY: a slot's cell is carved, valid, and owned by this slot alone.
@@ -208,10 +231,9 @@ impl<T: Recycle> fmt::Debug for Arena<T> {
     }
 }
 
-/// A value with a count of its owners, which only this module touches. Stands on cache lines of its
-/// own.
+/// A value with a count of its owners, which only this module touches.
 #[derive(Debug)]
-#[repr(C, align(64))]
+#[repr(C)]
 pub struct Counted<T> {
     owners: Owners,
     value: T,

@@ -6,6 +6,7 @@
 
 use crate::arena::{Arena, Recycle, Slot};
 use crate::magazine::Magazine;
+use crate::place::{Place, Places};
 use crate::region::{MapError, Node, Pages};
 use crate::sync::{Mutex, lock};
 
@@ -60,6 +61,17 @@ impl<T: Recycle> Depot<T> {
 
     /// A magazine with at least one object; `None` when every object is in use or elsewhere.
     pub fn take(&'static self) -> Option<Slot<Magazine<T>>> {
+        self.take_for(Place::InUse)
+    }
+
+    /// The same, of objects that go to `place`.
+    pub(crate) fn take_for(&'static self, place: Place) -> Option<Slot<Magazine<T>>> {
+        let mut magazine = self.take_stocked()?;
+        magazine.step_all(Place::Depot, place);
+        Some(magazine)
+    }
+
+    fn take_stocked(&'static self) -> Option<Slot<Magazine<T>>> {
         let mut stock = lock(&self.stock);
         if let Some(full) = stock.full.pop() {
             return Some(full);
@@ -90,6 +102,13 @@ impl<T: Recycle> Depot<T> {
 
     /// Gives back a magazine, full, part full or empty.
     pub fn give(&self, magazine: Slot<Magazine<T>>) {
+        self.give_from(magazine, Place::InUse);
+    }
+
+    /// The same, of objects that come from `place`.
+    pub(crate) fn give_from(&self, mut magazine: Slot<Magazine<T>>, place: Place) {
+        magazine.step_all(place, Place::Depot);
+        magazine.sender = None;
         let mut stock = lock(&self.stock);
         if magazine.is_empty() {
             stock.empty.push(magazine);
@@ -101,22 +120,27 @@ impl<T: Recycle> Depot<T> {
     /// One object, the slow way: for whoever has no cache.
     pub fn take_one(&'static self) -> Option<Slot<T>> {
         let mut stock = lock(&self.stock);
-        if let Some(slot) = stock.loose.pop() {
-            return Some(slot);
-        }
         // What was used before comes first: its memory is there already.
-        let Some(mut magazine) = stock.full.pop() else { return self.make() };
-        let slot = magazine.pop();
-        if magazine.is_empty() {
-            stock.empty.push(magazine);
-        } else {
-            stock.full.push(magazine);
-        }
-        slot
+        let slot = match (stock.loose.pop(), stock.full.pop()) {
+            (Some(loose), full) => {
+                stock.full.extend(full);
+                loose
+            }
+            (None, Some(mut magazine)) => {
+                let slot = magazine.pop();
+                let shelf = if magazine.is_empty() { &mut stock.empty } else { &mut stock.full };
+                shelf.push(magazine);
+                slot?
+            }
+            (None, None) => self.make()?,
+        };
+        slot.step(Place::Depot, Place::InUse);
+        Some(slot)
     }
 
     /// Gives back one object, the slow way.
     pub fn give_one(&self, slot: Slot<T>) {
+        slot.step(Place::InUse, Place::Depot);
         lock(&self.stock).loose.push(slot);
     }
 
@@ -142,8 +166,17 @@ impl<T: Recycle> Depot<T> {
         self.objects.pages()
     }
 
+    /// Counts the objects by the place that they were last put in; in builds with feature `audit`.
+    pub fn places(&self) -> Places {
+        self.objects.places()
+    }
+
     pub(crate) fn objects(&self) -> &'static Arena<T> {
         self.objects
+    }
+
+    pub(crate) fn magazines(&self) -> &'static Arena<Magazine<T>> {
+        self.magazines
     }
 
     fn make(&'static self) -> Option<Slot<T>> {
@@ -151,6 +184,8 @@ impl<T: Recycle> Depot<T> {
         if self.objects.carved() == self.objects.capacity() {
             return None;
         }
-        self.objects.carve((self.make)(self)).ok()
+        let slot = self.objects.carve((self.make)(self)).ok()?;
+        slot.step(Place::InUse, Place::Depot);
+        Some(slot)
     }
 }

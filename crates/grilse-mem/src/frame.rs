@@ -14,10 +14,10 @@ use std::fmt;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use crate::list::{self, TakeAll};
+use crate::list::{self, Bound, Push, Word};
 use crate::owners::Owners;
 use crate::region::{MapError, Node, Pages, Region};
-use crate::sync::{AtomicU32, Witnesses};
+use crate::sync::{AtomicU32, Ordering, Witnesses};
 
 /// The frames of one pool, as everybody may know them.
 pub struct Frames {
@@ -26,7 +26,7 @@ pub struct Frames {
     owners: Box<[Owners]>,
     witnesses: Witnesses,
     links: Box<[AtomicU32]>,
-    returned: TakeAll,
+    returned: Word,
     pages: Pages,
 }
 
@@ -117,7 +117,7 @@ impl FramePool {
             owners: (0..count).map(|_| Owners::new(0)).collect(),
             witnesses: Witnesses::new(count),
             links: (0..count).map(|_| AtomicU32::new(0)).collect(),
-            returned: TakeAll::new(),
+            returned: Word::new(),
             pages: region.pages,
         }));
         Ok(Self { frames, stack: Vec::with_capacity(count as usize), fresh: 0 })
@@ -139,7 +139,12 @@ impl FramePool {
     #[cold]
     #[inline(never)]
     fn refill(&mut self) -> Option<u32> {
-        self.stack.extend(self.frames.returned.take(&self.frames.links));
+        let mut next = self.frames.returned.take();
+        while let Some(index) = next.checked_sub(1) {
+            self.stack.push(index);
+            // Relaxed: made visible by the acquire that took the list.
+            next = self.frames.links[index as usize].load(Ordering::Relaxed);
+        }
         if let Some(index) = self.stack.pop() {
             return Some(index);
         }
@@ -151,7 +156,7 @@ impl FramePool {
     /// How many frames can be taken now, at least.
     pub fn available(&self) -> u32 {
         let fresh = self.count() - self.fresh;
-        fresh + self.stack.len() as u32 + self.frames.returned.len()
+        fresh + self.stack.len() as u32 + self.frames.returned.weight()
     }
 
     /// How many frames there are.
@@ -172,7 +177,7 @@ impl FramePool {
     /// Where the frames are.
     pub fn ledger(&self) -> FrameLedger {
         let stacked = self.stack.len() as u32;
-        let returned = self.frames.returned.len();
+        let returned = self.frames.returned.weight();
         let fresh = self.count() - self.fresh;
         FrameLedger { fresh, stacked, returned, in_use: self.fresh - stacked - returned }
     }
@@ -301,8 +306,11 @@ impl Drop for FrameSlice {
         if !self.owners().leave() {
             return;
         }
-        let closed = self.frames.returned.push(&self.frames.links, self.index);
-        debug_assert!(closed.is_ok(), "a pool's return list is never closed");
+        // Relaxed: published by the release in the word.
+        let link = &self.frames.links[self.index as usize];
+        let link = |next| link.store(next, Ordering::Relaxed);
+        let pushed = self.frames.returned.push(self.index, 1, Bound::NONE, link);
+        debug_assert!(matches!(pushed, Push::Landed { .. }), "the list is never closed");
     }
 }
 

@@ -1,12 +1,19 @@
 //! Homes: who allocated an object, and how it gets back to them.
 //!
 //! Every thread or device that allocates has a home. An object is stamped with the home of whoever
-//! took it; whoever frees it elsewhere posts it there. Homes are never freed: an object that comes
-//! late still finds its home's word, and learns from it that nobody lives there any more.
+//! took it; whoever frees it elsewhere sends it there, most often a magazine at a time. Homes are
+//! never freed: an object that comes late still finds its home's word, and learns from it that nobody
+//! lives there any more. A home that stands empty may be given to the next owner, who then gets what
+//! was the last one's.
+//!
+//! What everybody writes stands on lines of its own: two, as processors fetch lines in pairs.
 
 use crate::arena::{Recycle, Slot};
 use crate::depot::Depot;
-use crate::list::{TakeAll, Taken};
+use crate::list::{Bound, Chain, List, Refused};
+use crate::magazine::Magazine;
+use crate::place::Place;
+use crate::sleep::Sleep;
 use crate::sync::{AtomicU32, Ordering};
 
 /// What kind of owner a home has.
@@ -26,16 +33,45 @@ pub struct Home<T: Recycle> {
     role: Role,
     id: u16,
     depot: &'static Depot<T>,
-    inbox: TakeAll,
-    /// How many objects the owner's cache holds, as it last said.
+    /// Full magazines that others sent.
+    inbox: Padded<List<Magazine<T>>>,
+    /// Objects that came one by one, from whoever had no context.
+    strays: Padded<List<T>>,
+    /// Empty magazines that come back to who filled them.
+    empties: Padded<List<Magazine<T>>>,
+    sleep: Padded<Sleep>,
+    said: Padded<Said>,
+}
+
+#[derive(Debug)]
+#[repr(align(128))]
+struct Padded<T>(T);
+
+/// What the owner last said of itself, for the ledger and for those who choose where to send.
+#[derive(Debug)]
+struct Said {
+    /// Objects in its cache.
     cached: AtomicU32,
+    /// Objects in its outbox.
+    outgoing: AtomicU32,
+    /// How often its cache had to go to the depot, wrapping.
+    misses: AtomicU32,
 }
 
 impl<T: Recycle> Home<T> {
     /// A home for the owner number `id`. It lasts as long as the process.
     pub fn new(role: Role, id: u16, depot: &'static Depot<T>) -> &'static Self {
-        let (inbox, cached) = (TakeAll::new(), AtomicU32::new(0));
-        Box::leak(Box::new(Self { role, id, depot, inbox, cached }))
+        let said = || AtomicU32::new(0);
+        Box::leak(Box::new(Self {
+            role,
+            id,
+            depot,
+            inbox: Padded(List::new(depot.magazines(), Place::InUse)),
+            strays: Padded(List::new(depot.objects(), Place::Inbox)),
+            empties: Padded(List::new(depot.magazines(), Place::InUse)),
+            sleep: Padded(Sleep::new()),
+            said: Padded(Said { cached: said(), outgoing: said(), misses: said() }),
+        }))
     }
 
     /// What kind of owner it has.
@@ -56,72 +92,117 @@ impl<T: Recycle> Home<T> {
     /// Sends one object home. May be called on any thread, in a signal handler and while unwinding:
     /// no lock, no allocation; only where the owner is gone does the object go to the depot.
     pub fn post(&self, slot: Slot<T>) {
-        let objects = self.depot.objects();
-        let index = match objects.park(slot) {
-            Ok(index) => index,
-            Err(foreign) => {
-                // An object of another depot was stamped with this home: a fault of ours. It stays
-                // out of use, for its depot is unknown here.
-                debug_assert!(false, "an object came to a home of another depot");
-                return std::mem::forget(foreign);
-            }
-        };
-        if self.inbox.push(objects.links(), index).is_err()
-            && let Some(slot) = objects.unpark(index)
-        {
-            self.depot.give_one(slot);
+        if let Err(refused) = self.strays.0.push(slot, 1, Bound::NONE, Place::InUse) {
+            self.depot.give_one(refused.slot);
         }
-    }
-
-    /// Takes what came home. For the owner; what it does not take from the iterator goes to the
-    /// depot.
-    pub fn collect(&self) -> impl Iterator<Item = Slot<T>> {
-        Arrivals { depot: self.depot, indices: self.inbox.take(self.depot.objects().links()) }
-    }
-
-    /// Closes the home: what comes from now on goes to the depot, and what came before goes there
-    /// now. For the owner, when it stops.
-    pub fn close(&self) {
-        let indices = self.inbox.close(self.depot.objects().links());
-        drop(Arrivals { depot: self.depot, indices });
-        self.cached.store(0, Ordering::Relaxed);
     }
 
     /// How many objects came home and wait.
     pub fn waiting(&self) -> u32 {
-        self.inbox.len()
+        self.inbox.0.weight() + self.strays.0.weight()
     }
 
     /// How many objects the owner's cache held when it last said so.
     pub fn cached(&self) -> u32 {
-        self.cached.load(Ordering::Relaxed)
+        self.said.0.cached.load(Ordering::Relaxed)
     }
 
-    /// Says how many objects the owner's cache holds.
-    pub fn publish_cached(&self, objects: usize) {
-        // Relaxed: a figure for the ledger, which is exact when all are idle.
-        self.cached.store(objects as u32, Ordering::Relaxed);
+    /// How many objects the owner was about to send elsewhere when it last said so.
+    pub fn outgoing(&self) -> u32 {
+        self.said.0.outgoing.load(Ordering::Relaxed)
+    }
+
+    /// Sends a magazine home, and wakes the owner where it sleeps for want of objects. Gives the
+    /// magazine back where the bound stands in the way or the owner is gone.
+    pub(crate) fn send(
+        &self,
+        mut magazine: Slot<Magazine<T>>,
+        bound: Bound,
+    ) -> Result<Sent, Refused<Magazine<T>>> {
+        let objects = magazine.len() as u32;
+        magazine.step_all(Place::Outbox, Place::Inbox);
+        match self.inbox.0.push(magazine, objects, bound, Place::InUse) {
+            Ok(tell) => Ok(Sent { tell, woken: self.sleep.0.wake_starving() }),
+            Err(mut refused) => {
+                refused.slot.step_all(Place::Inbox, Place::Outbox);
+                Err(refused)
+            }
+        }
+    }
+
+    /// Sends an empty magazine back.
+    pub(crate) fn send_empty(
+        &self,
+        magazine: Slot<Magazine<T>>,
+    ) -> Result<(), Refused<Magazine<T>>> {
+        // A handful is enough to go on with; the depot has the rest.
+        let bound = Bound { most: 8, tell_at: u32::MAX };
+        self.empties.0.push(magazine, 1, bound, Place::InUse).map(drop)
+    }
+
+    /// Takes the magazines that came home. For the owner.
+    pub(crate) fn magazines(&self) -> Chain<Magazine<T>> {
+        self.inbox.0.take()
+    }
+
+    /// Takes the objects that came one by one. For the owner.
+    pub(crate) fn strays(&self) -> Chain<T> {
+        self.strays.0.take()
+    }
+
+    /// Takes the empty magazines that came back. For the owner.
+    pub(crate) fn empties(&self) -> Chain<Magazine<T>> {
+        self.empties.0.take()
+    }
+
+    /// Closes the home: what comes from now on goes to the depot, and what came before goes there
+    /// now. For the owner, when it stops.
+    pub(crate) fn close(&self) {
+        for mut magazine in self.inbox.0.close() {
+            magazine.step_all(Place::Inbox, Place::InUse);
+            self.depot.give(magazine);
+        }
+        self.empties.0.close().for_each(|magazine| self.depot.give(magazine));
+        self.strays.0.close().for_each(|object| self.depot.give_one(object));
+        self.say(0, 0);
+    }
+
+    /// Opens a closed home for its next owner.
+    pub(crate) fn open(&self) {
+        self.inbox.0.open();
+        self.empties.0.open();
+        self.strays.0.open();
+    }
+
+    /// Says how many objects the owner's cache and outbox hold.
+    pub(crate) fn say(&self, cached: usize, outgoing: usize) {
+        // Relaxed: figures for the ledger, which is exact when all are idle.
+        self.said.0.cached.store(cached as u32, Ordering::Relaxed);
+        self.said.0.outgoing.store(outgoing as u32, Ordering::Relaxed);
+    }
+
+    /// Notes that the owner's cache went to the depot.
+    pub(crate) fn missed(&self) {
+        // Only the owner writes it, so no locked instruction is needed.
+        let misses = self.said.0.misses.load(Ordering::Relaxed);
+        self.said.0.misses.store(misses.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// How often that was, wrapping.
+    pub(crate) fn misses(&self) -> u32 {
+        self.said.0.misses.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn sleep(&self) -> &Sleep {
+        &self.sleep.0
     }
 }
 
-/// Objects that came home, all of which end somewhere.
-struct Arrivals<T: Recycle> {
-    depot: &'static Depot<T>,
-    indices: Taken<'static>,
-}
-
-impl<T: Recycle> Iterator for Arrivals<T> {
-    type Item = Slot<T>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Slot<T>> {
-        self.indices.find_map(|index| self.depot.objects().unpark(index))
-    }
-}
-
-impl<T: Recycle> Drop for Arrivals<T> {
-    fn drop(&mut self) {
-        let depot = self.depot;
-        self.for_each(|slot| depot.give_one(slot));
-    }
+/// A magazine that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    /// By it the inbox came to the weight at which its owner is to be told.
+    pub(crate) tell: bool,
+    /// The owner was woken.
+    pub(crate) woken: bool,
 }

@@ -14,7 +14,7 @@ pub struct Ledger {
     pub depot: u32,
     /// In the caches of those who allocate.
     pub cached: u32,
-    /// Posted home, and not yet collected.
+    /// Gathered for others, or posted home and not yet collected.
     pub travelling: u32,
     /// All others: held by packets, rings, sockets.
     pub in_use: u32,
@@ -29,7 +29,7 @@ impl Ledger {
         let (mut cached, mut travelling) = (0, 0);
         for home in homes {
             cached += home.cached();
-            travelling += home.waiting();
+            travelling += home.outgoing() + home.waiting();
         }
         let (made, stocked) = (depot.made(), depot.stocked());
         let elsewhere = stocked + cached + travelling;

@@ -24,8 +24,14 @@ mod home;
 mod ledger;
 mod list;
 mod magazine;
+mod outbox;
 mod owners;
+mod place;
+mod policy;
 mod region;
+mod sleep;
+mod stats;
+mod switch;
 mod sync;
 
 pub use arena::{Arena, Counted, Recycle, Share, Shared, Slot};
@@ -35,4 +41,11 @@ pub use frame::{FrameLedger, FramePool, FrameSlice, Frames, PoolError};
 pub use home::{Home, Role};
 pub use ledger::Ledger;
 pub use magazine::Magazine;
+pub use place::{Place, Places};
+pub use policy::{
+    Alien, BadPolicy, DeferList, Demand, FlushEnd, Init, Kick, Overflow, Policy, PoolNuma, SameCpu,
+    ShellCache, SlabModel, TaskRefill,
+};
 pub use region::{MapError, Node, Pages};
+pub use stats::{Histogram, Stats};
+pub use switch::{Snapshot, Switch};

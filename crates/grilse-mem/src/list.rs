@@ -1,95 +1,217 @@
-//! A stack of indices that many push and one takes whole.
+//! A stack of objects that many push and one takes whole.
 //!
-//! One word holds the newest index, the length and whether the list is closed, so that the three
-//! can never disagree: a push sees a bound, a close or a take in the same compare-and-swap that it
-//! lands by. Nobody pops single items, hence no ABA: a push that lands against a word which came
-//! back in between links to what is truly the newest.
+//! One word holds the newest object's index, the weight of all, whether their owner was told, and
+//! whether the list is closed, so that the four can never disagree: a push sees a bound, a close or
+//! a take in the same compare-and-swap that it lands by. Nobody pops single objects, hence no ABA:
+//! a push that lands against a word which came back in between links to what is truly the newest.
 //!
-//! The links stand beside the objects, in a table that the objects' arena owns. Only the pusher
-//! writes the link of an index, before the push; only the taker reads it, after the take.
+//! Links stand in the objects' own cells. Only the pusher writes the link of an object, before the
+//! push; only the taker reads it, after the take.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, edge};
+#![allow(unsafe_code)]
+
+use crate::arena::{Arena, Recycle, Slot};
+use crate::place::Place;
+use crate::sync::{AtomicU64, Ordering, edge};
 
 const INDEX: u64 = 0xffff_ffff; // newest index + 1; 0: empty
-const ONE: u64 = 1 << 32; // length, 31 bits
+const WEIGHT: u64 = 0x3fff_ffff << 32;
+const TOLD: u64 = 1 << 62;
 const CLOSED: u64 = 1 << 63;
 
-/// The shared word.
-#[derive(Debug)]
-pub(crate) struct TakeAll {
-    word: AtomicU64,
+/// Most objects that one list, and so one arena, may hold: their weight must fit its bits.
+pub(crate) const MOST: u32 = 0x3fff_ffff;
+
+/// What a push must not pass.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound {
+    /// Weight that the list holds at most.
+    pub(crate) most: u32,
+    /// Weight at which the owner is to be told, once per take.
+    pub(crate) tell_at: u32,
 }
 
-/// Most objects that may share a table of links: the length must not run into the closed bit.
-pub(crate) const MOST: u32 = u32::MAX >> 1;
+impl Bound {
+    /// No bound but the bits, and nobody to tell.
+    pub(crate) const NONE: Self = Self { most: MOST, tell_at: u32::MAX };
+}
 
-/// The list is closed: its owner is gone.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Closed;
+/// What became of a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Push {
+    /// It landed; `tell`: by it the list came to [`Bound::tell_at`].
+    Landed { tell: bool },
+    /// The bound stood in the way.
+    Full,
+    /// The owner is gone.
+    Closed,
+}
 
-impl TakeAll {
+/// The shared word, for indices whose links stand wherever the user keeps them.
+#[derive(Debug)]
+pub(crate) struct Word(AtomicU64);
+
+impl Word {
     pub(crate) fn new() -> Self {
-        Self { word: AtomicU64::new(0) }
+        Self(AtomicU64::new(0))
     }
 
-    /// Pushes `index`, whose link in `links` is the caller's to write.
-    pub(crate) fn push(&self, links: &[AtomicU32], index: u32) -> Result<(), Closed> {
-        let mut word = self.word.load(Ordering::Relaxed);
+    /// Pushes `index` with its weight. `link` stores what the index is to link to.
+    #[inline]
+    pub(crate) fn push(&self, index: u32, weight: u32, bound: Bound, link: impl Fn(u32)) -> Push {
+        let mut word = self.0.load(Ordering::Relaxed);
         loop {
             if word & CLOSED != 0 {
-                return Err(Closed);
+                return Push::Closed;
             }
-            // Relaxed: published by the release of the swap below.
-            links[index as usize].store((word & INDEX) as u32, Ordering::Relaxed);
-            let next = ((word & !INDEX) + ONE) | (u64::from(index) + 1);
+            let total = ((word & WEIGHT) >> 32) as u32 + weight;
+            if total > bound.most {
+                return Push::Full;
+            }
+            link((word & INDEX) as u32);
+            let tell = total >= bound.tell_at && word & TOLD == 0;
+            let told = if tell { TOLD } else { word & TOLD };
+            let next = told | u64::from(total) << 32 | (u64::from(index) + 1);
             // Release: the object and its link; pairs with the acquire in `take`. The pushes below
             // it in the list are carried along, as a swap continues their release sequence.
             let release = edge("push", Ordering::Release);
-            match self.word.compare_exchange_weak(word, next, release, Ordering::Relaxed) {
-                Ok(_) => return Ok(()),
+            match self.0.compare_exchange_weak(word, next, release, Ordering::Relaxed) {
+                Ok(_) => return Push::Landed { tell },
                 Err(now) => word = now,
             }
         }
     }
 
-    /// Takes all, newest first. For the one consumer.
-    pub(crate) fn take<'a>(&self, links: &'a [AtomicU32]) -> Taken<'a> {
+    /// Takes all; returns the newest index plus one, 0 where there is none. For the one consumer.
+    #[inline]
+    pub(crate) fn take(&self) -> u32 {
         // The common answer is "nothing", and a load leaves the line shared.
-        if self.len() == 0 {
-            return Taken { next: 0, links };
+        if self.0.load(Ordering::Relaxed) & INDEX == 0 {
+            return 0;
         }
         // Acquire: pairs with the release in `push`.
-        let word = self.word.fetch_and(CLOSED, edge("take", Ordering::Acquire));
-        Taken { next: (word & INDEX) as u32, links }
+        (self.0.fetch_and(CLOSED, edge("take", Ordering::Acquire)) & INDEX) as u32
     }
 
     /// Refuses pushes from now on, and takes all.
-    pub(crate) fn close<'a>(&self, links: &'a [AtomicU32]) -> Taken<'a> {
+    pub(crate) fn close(&self) -> u32 {
         // Acquire: as in `take`.
-        let word = self.word.swap(CLOSED, edge("take", Ordering::Acquire));
-        Taken { next: (word & INDEX) as u32, links }
+        (self.0.swap(CLOSED, edge("take", Ordering::Acquire)) & INDEX) as u32
     }
 
-    /// How many are waiting, at some moment during the call.
-    pub(crate) fn len(&self) -> u32 {
-        ((self.word.load(Ordering::Relaxed) & !CLOSED) >> 32) as u32
+    /// Accepts pushes again.
+    pub(crate) fn open(&self) {
+        // Relaxed: an empty list publishes nothing.
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// The weight of all, at some moment during the call.
+    pub(crate) fn weight(&self) -> u32 {
+        ((self.0.load(Ordering::Relaxed) & WEIGHT) >> 32) as u32
     }
 }
 
-/// The indices of a list that was taken: the taker's alone.
+/// A list of objects of one arena.
 #[derive(Debug)]
-pub(crate) struct Taken<'a> {
-    next: u32,
-    links: &'a [AtomicU32],
+pub(crate) struct List<T: Recycle> {
+    word: Word,
+    objects: &'static Arena<T>,
+    /// What its objects are said to be in.
+    place: Place,
 }
 
-impl Iterator for Taken<'_> {
-    type Item = u32;
+/// A slot that a list did not take, and why.
+#[derive(Debug)]
+pub(crate) struct Refused<T: Recycle> {
+    pub(crate) slot: Slot<T>,
+    pub(crate) closed: bool,
+}
 
-    fn next(&mut self) -> Option<u32> {
+impl<T: Recycle> List<T> {
+    pub(crate) fn new(objects: &'static Arena<T>, place: Place) -> Self {
+        Self { word: Word::new(), objects, place }
+    }
+
+    /// Pushes an object of this list's arena, and says whether the owner is to be told.
+    #[inline]
+    pub(crate) fn push(
+        &self,
+        slot: Slot<T>,
+        weight: u32,
+        bound: Bound,
+        from: Place,
+    ) -> Result<bool, Refused<T>> {
+        let Some(index) = self.objects.index(&slot) else {
+            // An object of another arena has no index here; which only a fault of ours can bring.
+            debug_assert!(false, "an object came to a list of another arena");
+            return Err(Refused { slot, closed: true });
+        };
+        slot.step(from, self.place);
+        slot.give_up();
+        // Relaxed: published by the release in the word.
+        let link = |next| self.objects.link(index).store(next, Ordering::Relaxed);
+        let closed = match self.word.push(index, weight, bound, link) {
+            Push::Landed { tell } => return Ok(tell),
+            Push::Full => false,
+            Push::Closed => true,
+        };
+        // SAFETY: `slot` was given up just above, and its index landed nowhere.
+        let slot = unsafe { self.objects.claim(index) };
+        slot.step(self.place, from);
+        Err(Refused { slot, closed })
+    }
+
+    /// Takes all, newest first. For the one consumer.
+    #[inline]
+    pub(crate) fn take(&self) -> Chain<T> {
+        Chain { next: self.word.take(), objects: self.objects, place: self.place }
+    }
+
+    /// Refuses pushes from now on, and takes all.
+    pub(crate) fn close(&self) -> Chain<T> {
+        Chain { next: self.word.close(), objects: self.objects, place: self.place }
+    }
+
+    /// Accepts pushes again. For the one consumer, after [`close`](Self::close).
+    pub(crate) fn open(&self) {
+        self.word.open();
+    }
+
+    /// The weight of all, at some moment during the call.
+    pub(crate) fn weight(&self) -> u32 {
+        self.word.weight()
+    }
+}
+
+/// The objects of a list that was taken: the taker's alone. They are in [`Place::InUse`] as they
+/// come out.
+#[derive(Debug)]
+pub(crate) struct Chain<T: Recycle> {
+    next: u32,
+    objects: &'static Arena<T>,
+    place: Place,
+}
+
+impl<T: Recycle> Iterator for Chain<T> {
+    type Item = Slot<T>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Slot<T>> {
         let index = self.next.checked_sub(1)?;
-        self.next = self.links[index as usize].load(Ordering::Relaxed);
-        Some(index)
+        // Relaxed: made visible by the acquire that took the list.
+        self.next = self.objects.link(index).load(Ordering::Relaxed);
+        // SAFETY: whoever pushed the index gave up its slot, and the word that named it, or the
+        // link before it, was taken by this chain alone; it is claimed once, here.
+        let slot = unsafe { self.objects.claim(index) };
+        slot.step(self.place, Place::InUse);
+        Some(slot)
+    }
+}
+
+impl<T: Recycle> Drop for Chain<T> {
+    /// What is left goes where a dropped slot goes.
+    fn drop(&mut self) {
+        self.for_each(drop);
     }
 }
 

@@ -5,18 +5,23 @@
 
 use crate::arena::{Recycle, Slot};
 use crate::depot::Depot;
+use crate::home::Home;
+use crate::place::Place;
 
 /// Up to [`CAPACITY`](Magazine::CAPACITY) free objects.
 #[derive(Debug)]
-#[repr(C, align(64))]
 pub struct Magazine<T: Recycle> {
     depot: &'static Depot<T>,
+    /// Who filled and sent it, and gets it back when it is empty.
+    pub(crate) sender: Option<&'static Home<T>>,
+    /// When it was sent, in nanoseconds of the sender's clock.
+    pub(crate) sent_ns: u64,
     len: usize,
     items: [Option<Slot<T>>; CAPACITY],
 }
 
-/// With the two words of the header this makes 31 * 16 bytes: an odd number of half lines, so that
-/// equal positions of neighbouring magazines do not compete for one cache set.
+/// With its header a magazine takes eight and a half lines and stands on nine, an odd number, so
+/// that equal positions of neighbouring magazines do not compete for one cache set.
 const CAPACITY: usize = 60;
 
 impl<T: Recycle> Magazine<T> {
@@ -24,7 +29,7 @@ impl<T: Recycle> Magazine<T> {
     pub const CAPACITY: usize = CAPACITY;
 
     pub(crate) fn empty(depot: &'static Depot<T>) -> Self {
-        Self { depot, len: 0, items: [const { None }; CAPACITY] }
+        Self { depot, sender: None, sent_ns: 0, len: 0, items: [const { None }; CAPACITY] }
     }
 
     /// How many objects it holds.
@@ -60,6 +65,35 @@ impl<T: Recycle> Magazine<T> {
         *place = Some(slot);
         self.len += 1;
         Ok(())
+    }
+
+    /// Moves as many of the objects put last as `out` has empty places to `out`, and returns how
+    /// many those were. All places of `out` must be empty.
+    #[inline]
+    pub fn pop_into(&mut self, out: &mut [Option<Slot<T>>]) -> usize {
+        let n = out.len().min(self.len);
+        self.items[self.len - n..self.len].swap_with_slice(&mut out[..n]);
+        self.len -= n;
+        n
+    }
+
+    /// Takes objects from the back of `from`, all of whose places are filled, as many as there is
+    /// room for, and returns how many those were.
+    #[inline]
+    pub fn push_from(&mut self, from: &mut [Option<Slot<T>>]) -> usize {
+        let n = from.len().min(CAPACITY - self.len);
+        let at = from.len() - n;
+        self.items[self.len..self.len + n].swap_with_slice(&mut from[at..]);
+        self.len += n;
+        n
+    }
+
+    /// Notes that all of its objects move; nothing in builds that keep no places.
+    #[inline]
+    pub(crate) fn step_all(&mut self, from: Place, to: Place) {
+        if cfg!(feature = "audit") {
+            self.items[..self.len].iter().flatten().for_each(|slot| slot.step(from, to));
+        }
     }
 }
 

@@ -7,9 +7,9 @@ pub(crate) use loom::sync::{Mutex, MutexGuard};
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The ordering of a named edge, as given.
 #[cfg(not(loom))]
@@ -67,4 +67,23 @@ impl Witnesses {
 /// poisoned one is still right.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+#[cfg(loom)]
+pub(crate) use loom::thread::{Thread, current as this_thread, park};
+#[cfg(not(loom))]
+pub(crate) use std::thread::{Thread, current as this_thread, park};
+
+/// A full fence of a name, which a negative twin can take away as it can an [`edge`].
+#[cfg(not(loom))]
+#[inline(always)]
+pub(crate) fn fence_if(_name: &str) {
+    fence(Ordering::SeqCst);
+}
+
+#[cfg(loom)]
+pub(crate) fn fence_if(name: &str) {
+    if edge(name, Ordering::SeqCst) == Ordering::SeqCst {
+        fence(Ordering::SeqCst);
+    }
 }

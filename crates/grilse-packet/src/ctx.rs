@@ -4,11 +4,13 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem;
 
-use grilse_mem::{Cache, Counted, FrameSlice, Home, Slot};
+use grilse_mem::{Cache, Counted, FrameSlice, Home, Policy, Slot, Snapshot, Stats};
 use grilse_wire::Meta;
 
+use crate::bare::Bare;
+use crate::batch::Batch;
 use crate::drop_reason::DropReason;
-use crate::memory::{Memory, Seat};
+use crate::memory::Seat;
 use crate::shell::{Data, DataOwner, HEADROOM, Shell};
 use crate::skb::Skb;
 
@@ -18,12 +20,15 @@ pub struct Ctx {
     shells: Cache<Shell>,
     data: Cache<Counted<Data>>,
     home: &'static Home<Shell>,
+    policy: Snapshot,
     /// The time of this round, in nanoseconds of the engine's clock.
     pub now_ns: u64,
     drops: Drops,
     on_drop: Option<DropHook>,
     /// Caches belong to the thread that made the context.
     _thread: PhantomData<*mut ()>,
+    /// Given up last, when the homes are closed.
+    seat: Seat,
 }
 
 /// Called for every packet that is dropped, before it goes: with its metadata, its length in bytes,
@@ -64,29 +69,55 @@ impl Ctx {
     /// # Errors
     /// [`NoMagazines`] where too many contexts exist.
     pub fn new(seat: Seat) -> Result<Self, NoMagazines> {
-        let Memory { shells, data, .. } = seat.memory;
         Ok(Self {
-            shells: Cache::new(shells).ok_or(NoMagazines)?,
-            data: Cache::new(data).ok_or(NoMagazines)?,
-            home: seat.home,
+            shells: Cache::new(seat.homes.shells).ok_or(NoMagazines)?,
+            data: Cache::new(seat.homes.data).ok_or(NoMagazines)?,
+            home: seat.homes.shells,
+            policy: Snapshot::default(),
             now_ns: 0,
             drops: Drops::default(),
             on_drop: None,
             _thread: PhantomData,
+            seat,
         })
     }
 
-    /// Begins a round at this time: takes in what others sent home.
+    /// Begins a round at this time: takes over the policy in force, and what others sent home.
     pub fn begin(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
-        for shell in self.home.collect() {
-            self.shells.put(shell);
-        }
+        self.seat.memory.switch.look(&mut self.policy);
+        self.shells.begin(now_ns, &self.policy.policy);
+        self.data.begin(now_ns, &self.policy.policy);
     }
 
-    /// Ends a round: tells the ledger what the caches hold.
+    /// Ends a round: posts what was freed for others, and tells the ledger what is left here.
     pub fn end(&mut self) {
-        self.home.publish_cached(self.shells.len());
+        self.shells.end();
+        self.data.end();
+    }
+
+    /// The policy of this round.
+    pub fn policy(&self) -> &Policy {
+        &self.policy.policy
+    }
+
+    /// What was decided here about shells, and how long they were parked.
+    pub fn stats(&self) -> &Stats {
+        self.shells.stats()
+    }
+
+    /// Gives all that is cached to the memory, and posts what was freed for others: for a thread
+    /// that will be idle for longer than objects may be parked.
+    pub fn flush(&mut self) {
+        self.shells.flush();
+        self.data.flush();
+    }
+
+    /// Sleeps until something comes home, or somebody wakes this seat. With `starving`, whatever
+    /// comes home wakes it at once; else only what the policy finds worth a wake-up.
+    pub fn sleep(&mut self, starving: bool) {
+        self.data.end();
+        self.shells.sleep(starving);
     }
 
     /// An empty packet with a small head of [`HEAD_SIZE`](crate::HEAD_SIZE) bytes and at least
@@ -96,6 +127,35 @@ impl Ctx {
         let mut skb = Skb::from_shell(self.take_shell()?);
         skb.reset();
         Some(skb)
+    }
+
+    /// Takes up to `n` packets, each as [`take`](Self::take) gives it, to the back of `batch`, and
+    /// returns how many those were: fewer where the batch has no room or all are in use.
+    #[inline]
+    pub fn take_bulk(&mut self, batch: &mut Batch, n: usize) -> usize {
+        const BURST: usize = 32;
+        let wanted = n.min(batch.room());
+        let mut done = 0;
+        while done < wanted {
+            let mut burst = [const { None }; BURST];
+            let taken = self.shells.take_bulk(&mut burst[..BURST.min(wanted - done)]);
+            if taken == 0 {
+                break;
+            }
+            for mut shell in burst.into_iter().flatten() {
+                shell.home = Some(self.home);
+                if matches!(shell.data, DataOwner::None) {
+                    let Some(with_data) = self.attach_data(shell) else { return done };
+                    shell = with_data;
+                }
+                let mut skb = Skb::from_shell(shell);
+                skb.reset();
+                let pushed = batch.push(skb);
+                debug_assert!(pushed.is_ok(), "room was counted");
+                done += 1;
+            }
+        }
+        done
     }
 
     /// A packet whose linear bytes are `len` bytes of `frame`, beginning at `start` (`build_skb`).
@@ -132,7 +192,7 @@ impl Ctx {
             self.consume_chain(&mut shell);
         }
         shell.release();
-        self.put_shell(shell);
+        self.free(Bare::of(shell));
     }
 
     /// Gives back a packet that is lost, and says why.
@@ -194,10 +254,11 @@ impl Ctx {
     }
 
     #[inline]
-    fn put_shell(&mut self, shell: Slot<Shell>) {
+    pub(crate) fn free(&mut self, bare: Bare) {
+        let shell = bare.into_shell();
         match shell.home {
-            Some(home) if !std::ptr::eq(home, self.home) => home.post(shell),
-            _ => self.shells.put(shell),
+            Some(home) => self.shells.free(shell, home),
+            None => self.shells.put(shell),
         }
     }
 
@@ -212,14 +273,6 @@ impl Ctx {
 }
 
 const _: () = assert!(HEADROOM >= 64);
-
-impl Drop for Ctx {
-    /// What is cached goes to the depot (the magazines do that themselves), and what others send
-    /// from now on too.
-    fn drop(&mut self) {
-        self.home.close();
-    }
-}
 
 impl fmt::Debug for Ctx {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

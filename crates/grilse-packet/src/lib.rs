@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bare;
 mod batch;
 mod chain;
 mod copy;
@@ -27,14 +28,17 @@ mod drop_reason;
 mod frags;
 mod memory;
 mod packet;
+mod pair;
 mod share;
 mod shell;
 mod skb;
 
+pub use bare::Bare;
 pub use batch::Batch;
 pub use copy::copied_bytes;
 pub use ctx::{Ctx, DropHook, Drops, NoMagazines};
 pub use drop_reason::DropReason;
 pub use memory::{Ledgers, Memory, Seat};
-pub use shell::{HEAD_SIZE, HEADROOM, MAX_FRAGS};
+pub use pair::Pair;
+pub use shell::{Destructor, HEAD_SIZE, HEADROOM, MAX_FRAGS};
 pub use skb::{NoRoom, Skb};

@@ -1,18 +1,29 @@
 //! The memory that skbs are made of, and the seats at which threads work with it.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
-use grilse_mem::{Counted, Depot, Home, Ledger, MapError, Node, Role};
+use grilse_mem::{
+    BadPolicy, Counted, Depot, Home, Ledger, MapError, Node, Places, Policy, Role, Switch,
+};
 
 use crate::shell::{Data, Shell};
 
-/// Shells and data for a number of skbs, shared by all workers of an engine. Lasts as long as the
-/// process.
+/// Shells and data for a number of skbs, shared by all workers of an engine, and the policy that
+/// they are handled by. Lasts as long as the process.
 #[derive(Debug)]
 pub struct Memory {
     pub(crate) shells: &'static Depot<Shell>,
     pub(crate) data: &'static Depot<Counted<Data>>,
-    homes: Mutex<Vec<&'static Home<Shell>>>,
+    pub(crate) switch: Switch,
+    homes: Mutex<Vec<Homes>>,
+}
+
+/// The homes of one seat.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Homes {
+    pub(crate) shells: &'static Home<Shell>,
+    pub(crate) data: &'static Home<Counted<Data>>,
+    taken: bool,
 }
 
 /// The right to work with a memory from one thread: made anywhere, sat down at
@@ -21,7 +32,15 @@ pub struct Memory {
 #[must_use]
 pub struct Seat {
     pub(crate) memory: &'static Memory,
-    pub(crate) home: &'static Home<Shell>,
+    pub(crate) homes: Homes,
+}
+
+impl Drop for Seat {
+    /// A seat that stands empty is given to the next who asks: homes are never freed.
+    fn drop(&mut self) {
+        let id = usize::from(self.homes.shells.id());
+        self.memory.homes()[id].taken = false;
+    }
 }
 
 /// Where the objects of a [`Memory`] are.
@@ -30,6 +49,9 @@ pub struct Seat {
 pub struct Ledgers {
     /// The metadata blocks: one for each skb.
     pub shells: Ledger,
+    /// Small heads and shared info, those apart from their shells: what clones left behind. The
+    /// data of a shell that is not in use counts as in use here.
+    pub data: Ledger,
 }
 
 impl Memory {
@@ -46,27 +68,60 @@ impl Memory {
         Ok(Box::leak(Box::new(Self {
             shells: Depot::new(skbs, node, Shell::fresh)?,
             data: Depot::new(data, node, Data::fresh)?,
+            switch: Switch::new(),
             homes: Mutex::new(Vec::new()),
         })))
     }
 
-    /// A new seat. Its number counts from 0.
+    /// A seat that nobody has. Its number counts from 0.
     pub fn seat(&'static self, role: Role) -> Seat {
-        let mut homes = self.homes.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let home = Home::new(role, homes.len() as u16, self.shells);
-        homes.push(home);
-        Seat { memory: self, home }
+        let mut homes = self.homes();
+        let free = homes.iter_mut().find(|homes| !homes.taken && homes.shells.role() == role);
+        if let Some(free) = free {
+            free.taken = true;
+            return Seat { memory: self, homes: *free };
+        }
+        let id = homes.len() as u16;
+        let new = Homes {
+            shells: Home::new(role, id, self.shells),
+            data: Home::new(role, id, self.data),
+            taken: true,
+        };
+        homes.push(new);
+        Seat { memory: self, homes: new }
+    }
+
+    /// Puts a policy in force: for each context with the round that it begins next.
+    ///
+    /// # Errors
+    /// Where a knob is out of range; then nothing changes.
+    pub fn set_policy(&self, policy: Policy) -> Result<(), BadPolicy> {
+        self.switch.set(policy)
     }
 
     /// Where the objects are; exact when all contexts have ended their rounds and nothing is under
     /// way.
     pub fn ledgers(&self) -> Ledgers {
-        let homes = self.homes.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        Ledgers { shells: Ledger::count(self.shells, homes.iter().copied()) }
+        let homes = self.homes();
+        Ledgers {
+            shells: Ledger::count(self.shells, homes.iter().map(|homes| homes.shells)),
+            data: Ledger::count(self.data, homes.iter().map(|homes| homes.data)),
+        }
+    }
+
+    /// Where the shells are by the bytes that they carry, in builds with feature `audit`: an
+    /// independent count of the same.
+    pub fn places(&self) -> Places {
+        self.shells.places()
     }
 
     /// How many skbs there can be.
     pub fn capacity(&self) -> u32 {
         self.shells.capacity()
+    }
+
+    fn homes(&self) -> MutexGuard<'_, Vec<Homes>> {
+        // What the lock guards is whole at every step, also where somebody panicked with it.
+        self.homes.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

@@ -22,7 +22,7 @@ impl Skb {
         head || matches!(&self.shell().data, DataOwner::Shared(data) if data.owners() > 1)
     }
 
-    fn clone_into(&mut self, mut shell: Slot<Shell>) -> Skb {
+    pub(crate) fn clone_into(&mut self, mut shell: Slot<Shell>) -> Skb {
         let data = self.share_data();
         let own = self.shell();
         shell.data = data.map_or(DataOwner::None, DataOwner::Shared);
@@ -32,7 +32,7 @@ impl Skb {
         shell.len = own.len;
         shell.has_frags = own.has_frags;
         shell.has_chain = own.has_chain;
-        shell.meta.0 = own.meta.0;
+        shell.meta = own.meta;
         shell.truesize = own.truesize;
         Skb::from_shell(shell)
     }
@@ -117,7 +117,7 @@ fn reclone(skb: &Skb, for_shell: &Shell) -> Option<Skb> {
     shell.linear = own.linear;
     shell.len = own.len;
     shell.has_frags = own.has_frags;
-    shell.meta.0 = own.meta.0;
+    shell.meta = own.meta;
     shell.truesize = own.truesize;
     Some(Skb::from_shell(shell))
 }

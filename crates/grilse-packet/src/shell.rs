@@ -12,7 +12,7 @@
 //! fragments and all chained packets; the flags tell whether the data holds fragments or a chain, so
 //! that the plain packet never touches the data's info.
 
-use std::mem;
+use std::{fmt, mem};
 
 use grilse_mem::{Counted, Depot, FrameSlice, Home, Recycle, Share, Shared, Slot};
 use grilse_wire::Meta;
@@ -46,10 +46,10 @@ pub const HEADROOM: usize = 128;
 /// Where the packet begins in a fresh small head: at least [`HEADROOM`], and at the start of a cache
 /// line.
 pub(crate) const SMALL_START: usize = (SMALL_OFFSET + HEADROOM).next_multiple_of(64) - SMALL_OFFSET;
-const SMALL_OFFSET: usize = 8 + mem::offset_of!(Data, small);
+const SMALL_OFFSET: usize = CELL_HEAD + 8 + mem::offset_of!(Data, small);
 
-#[derive(Debug)]
-#[repr(C, align(64))]
+/// The cell puts eight bytes of its own before it, so the first part fills up a cache line.
+#[repr(C)]
 pub(crate) struct Shell {
     /// Who took this shell, and so where it goes; `None` until it is first taken.
     pub(crate) home: Option<&'static Home<Shell>>,
@@ -61,20 +61,25 @@ pub(crate) struct Shell {
     pub(crate) len: u32,
     pub(crate) has_frags: bool,
     pub(crate) has_chain: bool,
+    pub(crate) has_destructor: bool,
 
-    pub(crate) meta: Line<Meta>,
+    pub(crate) meta: Meta,
 
     /// The packet behind this one in a frag list.
     pub(crate) next: Option<Skb>,
+    /// What is owed to somebody outside when the packet is done with.
+    pub(crate) destructor: Option<Destructor>,
     pub(crate) truesize: u32,
 }
 
-/// Starts a cache line.
-#[derive(Debug)]
-#[repr(align(64))]
-pub(crate) struct Line<T>(pub(crate) T);
+/// Called once, when the packet that it was set on is released: on whichever thread that is, and
+/// before anything of the packet is parked.
+pub type Destructor = Box<dyn FnOnce() + Send + Sync>;
 
-const _: () = assert!(size_of::<Shell>() == 192 && mem::offset_of!(Shell, meta) == 64);
+/// Bytes of a cell before its value.
+const CELL_HEAD: usize = 8;
+const _: () = assert!(CELL_HEAD + mem::offset_of!(Shell, meta) == 64);
+const _: () = assert!(CELL_HEAD + size_of::<Shell>() <= 192);
 
 /// Who owns the data of a shell.
 #[derive(Debug)]
@@ -105,14 +110,18 @@ pub(crate) struct Frags {
     pub(crate) n: usize,
 }
 
-const CELL: usize = 8 + 8 + size_of::<Frags>() + size_of::<Chain>() + HEAD_SIZE;
+const CELL: usize = CELL_HEAD + 8 + 8 + size_of::<Frags>() + size_of::<Chain>() + HEAD_SIZE;
 /// Makes the stride of the cells an odd number of cache lines: with an even one, the headers of all
 /// packets would share half of the cache's sets or fewer.
 const STRIDE_PAD: usize = if CELL.div_ceil(64).is_multiple_of(2) { 64 } else { 0 };
-const _: () = assert!(size_of::<Counted<Data>>() / 64 % 2 == 1);
+const _: () = assert!((CELL_HEAD + size_of::<Counted<Data>>()).div_ceil(64) % 2 == 1);
 
-/// What an skb is charged for its shell and data.
-pub(crate) const UNIT_TRUESIZE: u32 = (size_of::<Shell>() + size_of::<Counted<Data>>()) as u32;
+/// What an skb is charged for the cells of its shell and data.
+pub(crate) const UNIT_TRUESIZE: u32 = (cell_size::<Shell>() + cell_size::<Counted<Data>>()) as u32;
+
+const fn cell_size<T>() -> usize {
+    (CELL_HEAD + size_of::<T>()).next_multiple_of(64)
+}
 
 impl Shell {
     pub(crate) fn fresh(_depot: &'static Depot<Shell>) -> Self {
@@ -125,8 +134,10 @@ impl Shell {
             len: 0,
             has_frags: false,
             has_chain: false,
-            meta: Line(Meta::default()),
+            has_destructor: false,
+            meta: Meta::default(),
             next: None,
+            destructor: None,
             truesize: UNIT_TRUESIZE,
         }
     }
@@ -136,21 +147,26 @@ impl Shell {
     #[inline]
     pub(crate) fn release(&mut self) {
         self.head = None;
-        let plain = !self.has_frags && !self.has_chain;
+        let plain = !self.has_frags && !self.has_chain && !self.has_destructor;
         if !plain || !matches!(self.data, DataOwner::Sole(_)) {
-            self.release_data();
+            self.release_rest();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn release_data(&mut self) {
+    fn release_rest(&mut self) {
         match self.data.sole() {
             Some(data) => data.clear(),
             None => self.data = DataOwner::None,
         }
         self.has_frags = false;
         self.has_chain = false;
+        self.has_destructor = false;
+        // Last: who is told may free what the fragments stood in.
+        if let Some(destructor) = self.destructor.take() {
+            destructor();
+        }
     }
 }
 
@@ -245,6 +261,8 @@ impl Frags {
 }
 
 impl Recycle for Shell {
+    const BYTES: u32 = UNIT_TRUESIZE;
+
     /// An skb that goes out of scope without a context: released here, and posted home.
     fn recycle(mut slot: Slot<Self>) {
         slot.release();
@@ -263,5 +281,17 @@ impl Share for Data {
         slot.clear();
         let depot = slot.depot;
         depot.give_one(slot);
+    }
+}
+
+impl fmt::Debug for Shell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shell")
+            .field("home", &self.home.map(Home::id))
+            .field("start", &self.start)
+            .field("linear", &self.linear)
+            .field("len", &self.len)
+            .field("meta", &self.meta)
+            .finish_non_exhaustive()
     }
 }

@@ -7,7 +7,9 @@ use grilse_mem::{FrameSlice, Slot};
 use grilse_wire::Meta;
 
 use crate::copy::copy;
-use crate::shell::{Data, DataOwner, HEAD_SIZE, MAX_FRAGS, SMALL_START, Shell, UNIT_TRUESIZE};
+use crate::shell::{
+    Data, DataOwner, Destructor, HEAD_SIZE, MAX_FRAGS, SMALL_START, Shell, UNIT_TRUESIZE,
+};
 
 /// A packet: linear bytes at the front, then page fragments, then chained packets, and metadata
 /// beside them. The kernel's `sk_buff`; 8 bytes, owned by whoever holds it, and free to cross
@@ -64,19 +66,35 @@ impl Skb {
     /// What travels beside the bytes.
     #[inline]
     pub fn meta(&self) -> &Meta {
-        &self.0.meta.0
+        &self.0.meta
     }
 
     /// The same, writable.
     #[inline]
     pub fn meta_mut(&mut self) -> &mut Meta {
-        &mut self.0.meta.0
+        &mut self.0.meta
     }
 
     /// Bytes charged for this packet: shells, data cells and whole frames, not payload
     /// (`skb->truesize`). Frames that several packets share are charged to each.
     pub fn truesize(&self) -> u32 {
         self.0.truesize
+    }
+
+    /// Calls `destructor` once, when this packet is released: consumed, dropped or let go, on
+    /// whichever thread that is (`skb->destructor`). What its frames stood in is free by then; a
+    /// clone has no destructor.
+    ///
+    /// # Errors
+    /// The destructor, where the packet has one already.
+    pub fn set_destructor(&mut self, destructor: Destructor) -> Result<(), Destructor> {
+        let shell = &mut *self.0;
+        if shell.has_destructor {
+            return Err(destructor);
+        }
+        shell.has_destructor = true;
+        shell.destructor = Some(destructor);
+        Ok(())
     }
 
     /// The linear bytes.
@@ -316,7 +334,7 @@ impl Skb {
         shell.linear = 0;
         shell.len = 0;
         shell.truesize = UNIT_TRUESIZE;
-        shell.meta.0 = Meta::default();
+        shell.meta = Meta::default();
     }
 
     /// The bytes of `range`, piece by piece.

@@ -1,0 +1,124 @@
+//! The outbox: what a thread frees for others, gathered into one magazine for each home.
+
+use crate::arena::{Recycle, Slot};
+use crate::home::Home;
+use crate::magazine::Magazine;
+
+/// One open magazine for each home that something is going to.
+#[derive(Debug)]
+pub(crate) struct Outbox<T: Recycle> {
+    /// By the home's number.
+    lanes: Vec<Option<Lane<T>>>,
+    /// Numbers of the lanes whose magazine holds something.
+    open: Vec<u16>,
+    objects: usize,
+}
+
+/// What goes to one home.
+#[derive(Debug)]
+pub(crate) struct Lane<T: Recycle> {
+    pub(crate) home: &'static Home<T>,
+    magazine: Option<Slot<Magazine<T>>>,
+    pub(crate) course: Course,
+}
+
+/// Where the magazines for a home were last sent, and what speaks for another way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Course {
+    pub(crate) way: Way,
+    /// The way that the last votes spoke for, and how many in a row.
+    votes: (Way, u8),
+    /// What the home's misses were at the last vote.
+    pub(crate) misses: u32,
+}
+
+/// Where a magazine of objects freed away from home can go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Home.
+    Home,
+    /// To the cache of who freed them.
+    Adopt,
+    /// To the depot.
+    Depot,
+}
+
+/// Equal votes that it takes to change the way: one round that differs from its neighbours is noise.
+const VOTES: u8 = 3;
+
+impl Course {
+    fn new() -> Self {
+        Self { way: Way::Home, votes: (Way::Home, 0), misses: 0 }
+    }
+
+    /// Counts a vote, and returns the way that holds now.
+    pub(crate) fn vote(&mut self, way: Way) -> Way {
+        let (last, times) = self.votes;
+        self.votes = if last == way { (way, times.saturating_add(1)) } else { (way, 1) };
+        if self.votes.1 >= VOTES {
+            self.way = way;
+        }
+        self.way
+    }
+}
+
+impl<T: Recycle> Outbox<T> {
+    pub(crate) fn new() -> Self {
+        Self { lanes: Vec::new(), open: Vec::new(), objects: 0 }
+    }
+
+    /// Puts an object for `home`, into a magazine that `empty` brings where none is open. Returns
+    /// how many are gathered for that home, or gives the object back where there is no magazine.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        home: &'static Home<T>,
+        slot: Slot<T>,
+        empty: impl FnOnce() -> Option<Slot<Magazine<T>>>,
+    ) -> Result<usize, Slot<T>> {
+        let id = usize::from(home.id());
+        if id >= self.lanes.len() {
+            self.grow(id);
+        }
+        let lane = self.lanes[id].get_or_insert_with(|| Lane {
+            home,
+            magazine: None,
+            course: Course::new(),
+        });
+        if lane.magazine.is_none() {
+            lane.magazine = empty();
+            if lane.magazine.is_some() {
+                self.open.push(home.id());
+            }
+        }
+        let Some(magazine) = &mut lane.magazine else { return Err(slot) };
+        magazine.push(slot)?;
+        self.objects += 1;
+        Ok(magazine.len())
+    }
+
+    /// The lane of a home, and its magazine, which is closed.
+    pub(crate) fn close(&mut self, id: u16) -> Option<(&mut Lane<T>, Slot<Magazine<T>>)> {
+        self.open.retain(|open| *open != id);
+        let lane = self.lanes.get_mut(usize::from(id))?.as_mut()?;
+        let magazine = lane.magazine.take()?;
+        self.objects -= magazine.len();
+        Some((lane, magazine))
+    }
+
+    /// A home that something is gathered for.
+    pub(crate) fn any_open(&self) -> Option<u16> {
+        self.open.last().copied()
+    }
+
+    /// How many objects are gathered.
+    pub(crate) fn len(&self) -> usize {
+        self.objects
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, id: usize) {
+        self.lanes.resize_with((id + 1).next_power_of_two(), || None);
+    }
+}

@@ -1,0 +1,74 @@
+//! What a cache did: its decisions, and how long objects were parked.
+
+/// Counts of one cache since it was made.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Magazines taken from the depot.
+    pub refills: u64,
+    /// Full magazines given to the depot because the cache was as large as it may be.
+    pub spills: u64,
+    /// Objects freed away from home that were sent there.
+    pub sent_home: u64,
+    /// Objects freed away from home that were kept.
+    pub adopted: u64,
+    /// Objects freed away from home that went to the depot.
+    pub to_depot: u64,
+    /// Magazines sent home.
+    pub magazines_sent: u64,
+    /// Times that a home took no more.
+    pub overflows: u64,
+    /// Homes woken.
+    pub wakes: u64,
+    /// Objects that came home, by how long they were parked.
+    pub parked: Histogram,
+}
+
+/// A histogram of times in powers of two of nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram([u64; 40]);
+
+impl Default for Stats {
+    fn default() -> Self {
+        Self {
+            refills: 0,
+            spills: 0,
+            sent_home: 0,
+            adopted: 0,
+            to_depot: 0,
+            magazines_sent: 0,
+            overflows: 0,
+            wakes: 0,
+            parked: Histogram([0; 40]),
+        }
+    }
+}
+
+impl Stats {
+    pub(crate) fn parked(&mut self, ns: u64, objects: usize) {
+        let bucket = (u64::BITS - ns.leading_zeros()).min(39);
+        self.parked.0[bucket as usize] += objects as u64;
+    }
+}
+
+impl Histogram {
+    /// The buckets that hold something: the time in nanoseconds that all of theirs were below, and
+    /// how many those are.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().enumerate().filter(|(_, n)| **n > 0).map(|(bucket, n)| (1 << bucket, *n))
+    }
+
+    /// The bucket, by its upper bound in nanoseconds, that the share `per_mille` of all lies within
+    /// or below; `None` of an empty histogram.
+    pub fn quantile(&self, per_mille: u64) -> Option<u64> {
+        let all: u64 = self.0.iter().sum();
+        let mut left = (all * per_mille).div_ceil(1000);
+        self.buckets()
+            .find(|(_, n)| {
+                let within = left <= *n;
+                left = left.saturating_sub(*n);
+                within
+            })
+            .map(|(below, _)| below)
+    }
+}
