@@ -22,11 +22,16 @@ pub(crate) struct Dissected {
     pub(crate) overtakes: bool,
 }
 
-/// Dissects TCP and UDP over IPv4 and IPv6 behind any number of tags; `None` for all else.
+/// Dissects TCP and UDP over IPv4 and IPv6 behind any number of tags and bridged Ethernet headers;
+/// `None` for all else.
 pub(crate) fn dissect(frame: &[u8]) -> Option<Dissected> {
     let mut network = 14;
-    while matches!(frame.get(network - 2..network)?, [0x81, 0x00] | [0x88, 0xa8]) {
-        network += 4;
+    loop {
+        network += match frame.get(network - 2..network)? {
+            [0x81, 0x00] | [0x88, 0xa8] => 4,
+            [0x65, 0x58] => 14,
+            _ => break,
+        };
     }
     let mut flow = frame[..network].to_vec();
     match *frame.get(network - 2..network)? {
