@@ -365,6 +365,68 @@ fn unwritable_outputs_are_reported() {
     }
 }
 
+/// `--json` emptied an input that it was given as its path, and `-o` one that came through `-`.
+#[test]
+fn what_is_read_is_never_written_over() {
+    let scratch = Scratch::new();
+    let whole = pcap::write(&flow());
+    let file = scratch.file("same.pcap", &whole);
+    let link = scratch.path("link.pcap");
+    symlink(&file, &link).expect("a writable folder");
+    for option in ["-o", "--json"] {
+        for output in [&file, &link] {
+            for stdin in [false, true] {
+                let mut command = Command::new(GRILSE);
+                let input = if stdin { Path::new("-") } else { &file };
+                command.arg("gro").arg(input).arg(option).arg(output);
+                command.stdin(fs::File::open(&file).expect("just written"));
+                let output = command.output().expect("the program under test");
+                let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+                let run = Run { code: output.status.code(), stdout: output.stdout, stderr };
+                run.ended(option, &[USAGE]);
+                complains(&run, ".pcap");
+                assert_eq!(fs::read(&file).expect("it is still there"), whole, "{option}");
+            }
+        }
+    }
+    let out = scratch.path("out.pcap").display().to_string();
+    let run = grilse(["gro", &file.display().to_string(), "--json", &out, "-o", &out]);
+    run.ended("one path for both outputs", &[USAGE]);
+    complains(&run, "out.pcap");
+}
+
+/// File names are bytes.
+#[test]
+fn names_need_not_be_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let scratch = Scratch::new();
+    let name = |bytes: &[u8]| scratch.path("").join(std::ffi::OsStr::from_bytes(bytes));
+    let (input, out) = (name(b"in\xff.pcap"), name(b"out\xff.pcap"));
+    fs::write(&input, pcap::write(&flow())).expect("a writable folder");
+    let run = grilse([Path::new("gro"), &input, Path::new("-o"), &out]);
+    run.ended("a name that is not UTF-8", &[DONE]);
+    assert_eq!(pcap::read(&fs::read(out).expect("-o wrote its file")).len(), 1);
+}
+
+/// A record whose length on the wire is less than what a merged packet holds would contradict itself.
+#[test]
+fn no_record_holds_more_than_was_on_the_wire() {
+    let scratch = Scratch::new();
+    let magic = Magic::LittleMicros;
+    let mut bytes = pcap::header(magic);
+    for frame in flow() {
+        bytes.extend(pcap::record(magic, &frame, 100, 150));
+    }
+    let file = scratch.file("cut.pcap", &bytes);
+    let out = scratch.path("out.pcap");
+    grilse([Path::new("gro"), &file, Path::new("-o"), &out]).ended("cut frames", &[DONE]);
+    let written = fs::read(&out).expect("-o wrote its file");
+    let word = |at: usize| u32::from_le_bytes(written[at..at + 4].try_into().expect("four"));
+    let (captured, original) = (word(24 + 8), word(24 + 12));
+    assert_eq!(captured, 100 + 5 * 46, "they merged");
+    assert!(original >= captured, "{captured} bytes of {original}");
+}
+
 /// What `-o` writes is what the JSON describes.
 #[test]
 fn written_packets_are_the_described_ones() {

@@ -22,11 +22,16 @@ pub(crate) struct Dissected {
     pub(crate) overtakes: bool,
 }
 
-/// Dissects TCP and UDP over IPv4 and IPv6 behind any number of tags; `None` for all else.
+/// Dissects TCP and UDP over IPv4 and IPv6 behind any number of tags and bridged Ethernet headers;
+/// `None` for all else.
 pub(crate) fn dissect(frame: &[u8]) -> Option<Dissected> {
     let mut network = 14;
-    while matches!(frame.get(network - 2..network)?, [0x81, 0x00] | [0x88, 0xa8]) {
-        network += 4;
+    loop {
+        network += match frame.get(network - 2..network)? {
+            [0x81, 0x00] | [0x88, 0xa8] => 4,
+            [0x65, 0x58] => 14,
+            _ => break,
+        };
     }
     let mut flow = frame[..network].to_vec();
     match *frame.get(network - 2..network)? {
@@ -133,6 +138,39 @@ fn finish(frame: &mut [u8], field: usize, range: Range<usize>, pseudo: &[&[u8]])
     let pieces: Vec<&[u8]> = pseudo.iter().copied().chain([&frame[range]]).collect();
     let check = (!sum(&pieces)).to_be_bytes();
     frame[field..field + 2].copy_from_slice(&check);
+}
+
+/// Makes the checksums of an untagged TCP or UDP frame right for the bytes that stand there now,
+/// where its headers, lies included, can still be followed to them.
+pub(crate) fn mend(frame: &mut [u8]) {
+    let Some(kind) = frame.get(12..14) else { return };
+    let ip = &frame[14..];
+    let (addresses, protocol, at) = match *kind {
+        [0x08, 0x00] if ip.len() >= 20 => {
+            (14 + 12..14 + 20, ip[9], 14 + usize::from(ip[0] & 15) * 4)
+        }
+        [0x86, 0xdd] if ip.len() >= 40 => {
+            let (mut next, mut at) = (ip[6], 14 + 40);
+            while matches!(next, 0 | 43 | 60) && at + 2 <= frame.len() {
+                (next, at) = (frame[at], at + (usize::from(frame[at + 1]) + 1) * 8);
+            }
+            (14 + 8..14 + 40, next, at)
+        }
+        _ => return,
+    };
+    if kind[0] == 0x08 && (34..=frame.len()).contains(&at) {
+        finish(frame, 24, 14..at, &[]);
+    }
+    let field = match protocol {
+        TCP => at + 16,
+        UDP => at + 6,
+        _ => return,
+    };
+    if at >= 34 && field + 2 <= frame.len() {
+        let (addresses, len) =
+            (frame[addresses].to_vec(), ((frame.len() - at) as u32).to_be_bytes());
+        finish(frame, field, at..frame.len(), &[&addresses, &len, &[0, protocol]]);
+    }
 }
 
 /// A frame's SHA-256, in hexadecimal as the program prints it.

@@ -11,6 +11,7 @@ pub(crate) mod frame;
 pub(crate) mod oracle;
 pub(crate) mod pcap;
 pub(crate) mod sweep;
+pub(crate) mod traffic;
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -208,5 +209,15 @@ impl Rng {
     /// A number below `limit`; the bias of the remainder does not matter here.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
+    }
+
+    /// True `percent` times in a hundred.
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of `all`.
+    pub(crate) fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
     }
 }

@@ -1,13 +1,14 @@
 //! The command line: what can be asked, and nothing of how it is done.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use grilse::{MAX_SIZE, Rules, RxCsum};
 
 /// A userspace packet engine: kernel-exact GRO, on captures, without root.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "grilse", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -44,11 +45,11 @@ Examples:
 pub(crate) struct GroArgs {
     /// Captures to read, pcap or pcapng; - is standard input
     #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<String>,
+    pub(crate) files: Vec<PathBuf>,
 
     /// Write the delivered packets; the name's suffix, .pcap or .pcapng, tells the format
     #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<String>,
+    pub(crate) output: Option<PathBuf>,
 
     /// Print, per flow and in total, packets in and out and every reason that ended a merge
     #[arg(long)]
@@ -56,7 +57,7 @@ pub(crate) struct GroArgs {
 
     /// Write one JSON object per delivered packet; - is standard output
     #[arg(long, value_name = "PATH")]
-    pub(crate) json: Option<String>,
+    pub(crate) json: Option<PathBuf>,
 
     /// Frames per poll; a poll takes 64 packets at most, as NAPI's does, so more are several polls
     #[arg(long, value_name = "N", default_value = "64")]

@@ -83,6 +83,21 @@ impl Failure {
             }
         }
     }
+
+    /// The packet that begins with frame `frame` was not written.
+    pub(crate) fn unwritten(frame: u64, fault: Fault) -> Self {
+        match fault {
+            Fault::Write { source: pcap::WriteError::Io { .. }, .. } => fault.into(),
+            Fault::Write { device, source } => {
+                let mend = match source {
+                    pcap::WriteError::TooLong { .. } => ": write a .pcap file, without comments",
+                    _ => "",
+                };
+                Self::Usage(format!("{device}: frame {frame}: {source}{mend}"))
+            }
+            other => other.into(),
+        }
+    }
 }
 
 impl From<Fault> for Failure {
@@ -97,7 +112,14 @@ impl From<Fault> for Failure {
                     other => other,
                 }
             }
-            Fault::Write { .. } | Fault::LinkType { .. } => Self::Usage(fault.to_string()),
+            Fault::LinkType { record, .. } => {
+                let text = format!("{fault}: keep the interfaces that are, with tshark -Y and -w");
+                match record {
+                    0 => Self::NotACapture(text),
+                    _ => Self::Damaged(format!("{text}; all frames before it were processed")),
+                }
+            }
+            Fault::Write { .. } => Self::Usage(fault.to_string()),
             _ => Self::System(fault.to_string()),
         }
     }

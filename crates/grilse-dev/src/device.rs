@@ -95,10 +95,12 @@ pub enum Fault {
         /// What the system said, and how much was written.
         source: pcap::WriteError,
     },
-    /// The interface has a link type that is not read.
+    /// A record's interface has a link type that is not read.
     LinkType {
         /// Name of the device.
         device: String,
+        /// How many records stand before it.
+        record: u64,
         /// `LINKTYPE_*` number.
         link_type: u16,
     },
@@ -116,9 +118,9 @@ impl fmt::Display for Fault {
         match self {
             Self::Read { device, source } => write!(f, "{device}: {source}"),
             Self::Write { device, source } => write!(f, "{device}: {source}"),
-            Self::LinkType { device, link_type } => write!(
+            Self::LinkType { device, record, link_type } => write!(
                 f,
-                "{device}: link type {link_type} is not read; Ethernet (1), raw IP (101, 228, \
+                "{device}: frame {record}: link type {link_type} is not read; Ethernet (1), raw IP (101, 228, \
                  229) and Linux cooked (113, 276) are"
             ),
             Self::Direction { device, asked } => write!(f, "{device} does not {asked}"),

@@ -13,4 +13,4 @@ mod replay;
 pub use device::{Caps, Device, Fault, Received, RxCsum};
 pub use on_wire::OnWire;
 pub use recorder::Recorder;
-pub use replay::{Note, NoteTable, Notes, Offloads, Replay};
+pub use replay::{Note, NoteTable, Notes, Offloads, Replay, ReplayPool};

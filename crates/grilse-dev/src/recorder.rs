@@ -64,10 +64,8 @@ impl Recorder {
     ) -> Result<(), Fault> {
         let frame = OnWire::new(skb);
         let pieces: Vec<&[u8]> = frame.pieces().collect();
-        let orig_len = match skb.meta().wire_len {
-            0 => frame.len() as u32,
-            cut => cut,
-        };
+        // A cut frame may have merged where the rest of it was padding.
+        let orig_len = skb.meta().wire_len.max(frame.len() as u32);
         let packet = pcap::Packet { interface, ticks, orig_len, data: &pieces, comments };
         self.writer.write(&packet).map_err(|source| self.fault(source))
     }

@@ -35,13 +35,39 @@ pub struct Offloads {
     pub vlan: bool,
 }
 
+/// Frames to receive captures into, several of them in turn: memory is that of one pool, however
+/// many captures there are. Handles to it are clones of each other.
+#[derive(Clone, Debug)]
+pub struct ReplayPool(Arc<Mutex<FramePool>>);
+
+impl ReplayPool {
+    /// Frames for two records of the longest kind ([`pcap::MAX_BLOCK`]); their memory is touched as
+    /// it is first needed.
+    ///
+    /// # Errors
+    /// Where there is no memory for them.
+    pub fn new() -> Result<Self, PoolError> {
+        Ok(Self(Arc::new(Mutex::new(FramePool::new(FRAMES, FRAME_SIZE, None)?))))
+    }
+
+    /// Where the frames are.
+    pub fn ledger(&self) -> FrameLedger {
+        self.lock().ledger()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FramePool> {
+        // A pool is whole at every step: one that panicked elsewhere took frames and no more.
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
 /// A capture that is received.
 #[derive(Debug)]
 pub struct Replay<R> {
     caps: Caps,
     reader: pcap::Reader<R>,
     offloads: Offloads,
-    pool: FramePool,
+    pool: ReplayPool,
     seq: u64,
     /// A record that found no frames, and waits for some to come back.
     waiting: Option<Waiting>,
@@ -91,12 +117,17 @@ struct Waiting {
 }
 
 impl<R: Read> Replay<R> {
-    /// Receives from `reader`; `name` stands in messages.
+    /// Receives from `reader`, into frames of its own; `name` stands in messages.
     ///
     /// # Errors
     /// Where there is no memory for frames.
     pub fn new(name: &str, reader: pcap::Reader<R>, offloads: Offloads) -> Result<Self, PoolError> {
-        Ok(Self {
+        Ok(Self::on(&ReplayPool::new()?, name, reader, offloads))
+    }
+
+    /// Receives from `reader`, into frames of `pool`.
+    pub fn on(pool: &ReplayPool, name: &str, reader: pcap::Reader<R>, offloads: Offloads) -> Self {
+        Self {
             caps: Caps {
                 name: name.to_owned(),
                 rx: true,
@@ -108,12 +139,12 @@ impl<R: Read> Replay<R> {
             },
             reader,
             offloads,
-            pool: FramePool::new(FRAMES, FRAME_SIZE, None)?,
+            pool: pool.clone(),
             seq: 0,
             waiting: None,
             fault: None,
             notes: None,
-        })
+        }
     }
 
     /// Keeps notes from now on.
@@ -127,8 +158,13 @@ impl<R: Read> Replay<R> {
     }
 
     /// Brings one record into `out`, which has room.
-    fn receive(&mut self, ctx: &mut Ctx, out: &mut Batch) -> Result<Step, Fault> {
-        let Self { caps, reader, offloads, pool, seq, waiting, notes, .. } = self;
+    fn receive(
+        &mut self,
+        ctx: &mut Ctx,
+        pool: &mut FramePool,
+        out: &mut Batch,
+    ) -> Result<Step, Fault> {
+        let Self { caps, reader, offloads, seq, waiting, notes, .. } = self;
         if let Some(Waiting { meta, bytes }) = waiting {
             let built = build(ctx, pool, *meta, bytes);
             return Ok(match built {
@@ -145,8 +181,11 @@ impl<R: Read> Replay<R> {
             Err(source) => return Err(Fault::Read { device: caps.name.clone(), source }),
         };
         let Some(link) = link::Type::from_pcap(record.described.link_type) else {
-            let (device, link_type) = (caps.name.clone(), record.described.link_type);
-            return Err(Fault::LinkType { device, link_type });
+            return Err(Fault::LinkType {
+                device: caps.name.clone(),
+                record: record.index,
+                link_type: record.described.link_type,
+            });
         };
         let mut meta = Meta {
             seq: *seq,
@@ -199,9 +238,11 @@ impl<R: Read> Device for Replay<R> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
+        let pool = self.pool.clone();
+        let mut pool = pool.lock();
         let mut taken = 0;
         while taken < budget && out.room() > 0 {
-            match self.receive(ctx, out) {
+            match self.receive(ctx, &mut pool, out) {
                 Ok(Step::Taken) => taken += 1,
                 Ok(Step::Short) => break,
                 Ok(Step::Ended) => return Ok(Received { taken, ended: true }),

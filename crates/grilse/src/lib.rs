@@ -34,8 +34,8 @@
 //! needs no memory, device or worker of ours.
 #![forbid(unsafe_code)]
 
-pub use grilse_dev::{Caps, Device, Fault, Offloads, OnWire, Received, Recorder, Replay, RxCsum};
-pub use grilse_dev::{Note, NoteTable, Notes, pcap};
+pub use grilse_dev::{Caps, Device, Fault, Offloads, OnWire, Received, Recorder, RxCsum};
+pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap};
 pub use grilse_engine::{Handler, Poll, Port, Worker};
 pub use grilse_mem::{FrameSlice, Ledger, MapError, Node, Pages, PoolError, Role};
 pub use grilse_offload::{BadConfig, Config, Gro, MAX_SIZE, Outcome, Reason, Rules, Sink, Why};

@@ -99,10 +99,11 @@ impl Report {
             return;
         }
         let flow = Flow::of(delivered.skb);
-        let room = self.flows.len() < FLOWS || self.flows.contains_key(&flow);
-        match room {
-            true => self.flows.entry(flow).or_default().count(delivered),
-            false => self.other_flows.count(delivered),
+        let room = self.flows.len() < FLOWS;
+        match self.flows.get_mut(&flow) {
+            Some(counts) => counts.count(delivered),
+            None if room => self.flows.entry(flow).or_default().count(delivered),
+            None => self.other_flows.count(delivered),
         }
         let (file, members) = (self.files.len() - 1, delivered.members);
         self.examples.entry(delivered.why.reason).or_insert_with(|| Example {
@@ -146,13 +147,10 @@ impl Report {
             self.write_reasons(&mut text);
         }
         let total = &self.total;
-        let _ = write!(
-            text,
-            "{} frames in, {} packets out, {} segments per packet",
-            self.frames(),
-            total.out,
-            total.mean()
-        );
+        let _ = write!(text, "{} frames in, {} packets out", self.frames(), total.out);
+        if total.out > 0 {
+            let _ = write!(text, ", {} segments per packet", total.mean());
+        }
         for (reason, n) in &self.drops {
             let _ = write!(text, ", {n} dropped: {reason}");
         }
@@ -192,18 +190,27 @@ impl Report {
         push_table(text, &table);
     }
 
+    /// A table of the reasons met, and below it what each means: the meanings would make the table's
+    /// lines twice as long as a terminal is wide.
     fn write_reasons(&self, text: &mut String) {
-        let mut table = table::plain(["reason", "count", "first example", "meaning"], &[1]);
-        for (reason, n) in self.total.ranked() {
+        let ranked = self.total.ranked();
+        if ranked.is_empty() {
+            return;
+        }
+        let mut table = table::plain(["reason", "count", "first example"], &[1]);
+        for &(reason, n) in &ranked {
             let example = self.examples.get(&reason).map_or(String::new(), |example| {
                 let file = &self.files[example.file];
                 let prefix = if self.files.len() > 1 { format!("{file}: ") } else { String::new() };
                 prefix + &example.to_string()
             });
-            let (name, meaning) = (reason.name().to_owned(), reason.describe().to_owned());
-            table.add_row([name, n.to_string(), example, meaning]);
+            table.add_row([reason.name().to_owned(), n.to_string(), example]);
         }
         push_table(text, &table);
+        for (reason, _) in ranked {
+            let _ = writeln!(text, "{}: {}", reason.name(), reason.describe());
+        }
+        text.push('\n');
     }
 }
 

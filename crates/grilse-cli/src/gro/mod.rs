@@ -8,14 +8,17 @@ mod observer;
 mod output;
 mod source;
 
+use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::time::Instant;
 
-use grilse::{Config, Ctx, Gro, Memory, Offloads, Port, Replay, Role, Worker, pcap::Reader};
+use grilse::pcap::Reader;
+use grilse::{Config, Ctx, Gro, Memory, Offloads, Port, Replay, ReplayPool, Role, Worker};
 
 use crate::args::{GroArgs, Vlan};
 use crate::failure::Failure;
 use explain::Report;
-use json::Lines;
+use json::{Lines, STDOUT};
 use observer::{Observer, Outlets, Refused};
 use output::Output;
 
@@ -29,16 +32,14 @@ const SKBS: u32 = 4096;
 /// The gravest of what befell, by exit code; the others have been printed.
 pub(crate) fn run(args: &GroArgs) -> Result<(), Failure> {
     let config = config(args)?;
-    let memory = Memory::new(SKBS, None)
-        .map_err(|error| Failure::System(format!("{error}: free some memory")))?;
-    let mut outlets = Outlets {
-        report: Report::new(args.explain),
-        lines: args.json.as_deref().map(Lines::create).transpose()?,
-        output: args.output.as_deref().map(|path| Output::create(path, &args.files)).transpose()?,
+    let memory = Buffers {
+        skbs: Memory::new(SKBS, None).map_err(no_memory)?,
+        frames: ReplayPool::new().map_err(no_memory)?,
     };
+    let mut outlets = outlets(args)?;
     let mut gravest = Ok(());
     for file in &args.files {
-        if let Err(failure) = one_file(args, &config, memory, file, &mut outlets) {
+        if let Err(failure) = one_file(args, &config, &memory, file, &mut outlets) {
             // The next file may be better; but without an outlet there is nothing left to do.
             let fatal = outlets.broken();
             gravest = graver(gravest, failure);
@@ -47,13 +48,49 @@ pub(crate) fn run(args: &GroArgs) -> Result<(), Failure> {
             }
         }
     }
-    let to_stdout = args.json.as_deref() != Some("-");
-    for ended in outlets.finish(to_stdout) {
+    for ended in outlets.finish(!json_to_stdout(args)) {
         if let Err(failure) = ended {
             gravest = graver(gravest, failure);
         }
     }
     gravest
+}
+
+/// What packets of all files are made of.
+struct Buffers {
+    skbs: &'static Memory,
+    frames: ReplayPool,
+}
+
+fn no_memory(error: impl std::fmt::Display) -> Failure {
+    Failure::System(format!("{error}: free some memory"))
+}
+
+fn json_to_stdout(args: &GroArgs) -> bool {
+    args.json.as_deref().is_some_and(|path| path == STDOUT)
+}
+
+/// Opens what is written to: nothing that is read, and no two of the same.
+fn outlets(args: &GroArgs) -> Result<Outlets, Failure> {
+    let json = args.json.as_deref().filter(|_| !json_to_stdout(args));
+    let output = args.output.as_deref();
+    let clash = |path: &Path, what: &str| {
+        let path = path.display();
+        Failure::Usage(format!("{path}: {what}, which writing would destroy: name another file"))
+    };
+    for path in json.iter().chain(&output) {
+        if args.files.iter().any(|input| source::is_same_file(input, path)) {
+            return Err(clash(path, "an input"));
+        }
+    }
+    let lines = args.json.as_deref().map(Lines::create).transpose()?;
+    if let (Some(json), Some(output)) = (json, output)
+        && source::is_same_file(json, output)
+    {
+        return Err(clash(output, "where --json writes"));
+    }
+    let output = output.map(Output::create).transpose()?;
+    Ok(Outlets { report: Report::new(args.explain), lines, output })
 }
 
 /// Keeps the failure with the higher exit code for the end, and prints the other.
@@ -90,21 +127,23 @@ fn config(args: &GroArgs) -> Result<Config, Failure> {
 fn one_file(
     args: &GroArgs,
     config: &Config,
-    memory: &'static Memory,
-    file: &str,
+    memory: &Buffers,
+    file: &Path,
     outlets: &mut Outlets,
 ) -> Result<(), Failure> {
-    let (source, bar) = source::open(file)?;
-    let reader = Reader::new(source).map_err(|error| Failure::capture(file, &error))?;
+    // Lines and a bar on one terminal would write over each other.
+    let hidden = json_to_stdout(args) && io::stdout().is_terminal();
+    let (source, bar) = source::open(file, hidden)?;
+    let name = source::name(file);
+    let reader = Reader::new(source).map_err(|error| Failure::capture(&name, &error))?;
     let offloads =
         Offloads { hash: !args.no_hash, csum: args.rx_csum.into(), vlan: args.vlan == Vlan::Hw };
-    let mut device = Replay::new(file, reader, offloads)
-        .map_err(|error| Failure::System(format!("{error}: free some memory")))?;
-    outlets.begin(file, args.files.len() > 1, &mut device);
+    let mut device = Replay::on(&memory.frames, &name, reader, offloads);
+    outlets.begin(&file.display().to_string(), args.files.len() > 1, &mut device);
 
     let refused = Refused::default();
-    let mut ctx =
-        Ctx::new(memory.seat(Role::Worker)).map_err(|error| Failure::System(error.to_string()))?;
+    let mut ctx = Ctx::new(memory.skbs.seat(Role::Worker))
+        .map_err(|error| Failure::System(error.to_string()))?;
     ctx.on_drop(refused.hook());
     let port = Port::new(Box::new(device), Gro::new(config.clone()));
     let mut worker = Worker::new(ctx, port, Observer::new(outlets, refused, args.batch));

@@ -21,17 +21,14 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Creates the file; its suffix tells the format. It may be none of the `inputs`.
-    pub(super) fn create(path: &str, inputs: &[String]) -> Result<Self, Failure> {
-        let Some(format) = Format::of_path(Path::new(path)) else {
-            let text = format!("{path}: the suffix tells no format: use .pcap or .pcapng");
+    /// Creates the file; its suffix tells the format.
+    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        let Some(format) = Format::of_path(path) else {
+            let text = format!("{name}: the suffix tells no format: use .pcap or .pcapng");
             return Err(Failure::Usage(text));
         };
-        if inputs.iter().any(|input| same_file(path, input)) {
-            let text = format!("{path}: an input, which writing would destroy: name another file");
-            return Err(Failure::Usage(text));
-        }
-        let recorder = Recorder::create(path, Path::new(path), format)?;
+        let recorder = Recorder::create(&name, path, format)?;
         Ok(Self { recorder, notes: Notes::default(), base: 0, frames_before: 0, broken: false })
     }
 
@@ -52,8 +49,12 @@ impl Output {
         let ticks = notes.first().map_or(0, |note| note.ticks);
         let interface = self.base + delivered.skb.meta().interface;
         let written = self.recorder.record(delivered.skb, interface, ticks, &comments);
-        self.broken = written.is_err();
-        Ok(written?)
+        written.map_err(|fault| {
+            self.broken = true;
+            // What stands there stays readable; where the system refused, it is so already.
+            let _ = self.recorder.finish();
+            Failure::unwritten(delivered.members[0], fault)
+        })
     }
 
     /// Whether nothing can be written any more.
@@ -96,10 +97,4 @@ impl Output {
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         if self.broken { Ok(()) } else { Ok(self.recorder.finish().map(drop)?) }
     }
-}
-
-fn same_file(a: &str, b: &str) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let id = |path| std::fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
-    id(a).is_some_and(|file| Some(file) == id(b))
 }

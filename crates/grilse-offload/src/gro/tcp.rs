@@ -46,7 +46,7 @@ impl Segment {
     }
 
     fn flag(&self, flag: u32, reason: Reason) -> Option<Why> {
-        (self.word & flag != 0).then(|| Why::new(reason, 0u8, self.word & flag))
+        (self.word & flag != 0).then(|| Why::new(reason, 0u8, 1u8))
     }
 
     /// Why this segment never merges, and completes the head of its flow.
@@ -195,7 +195,8 @@ fn compare<P: Packet>(
         return Ok(());
     }
     if differs != 0 {
-        return Err(Why::new(Reason::ListFlags, held.word & LAST, segment.word & LAST));
+        let flags = |word| (word & LAST) >> bit(1).trailing_zeros();
+        return Err(Why::new(Reason::ListFlags, flags(held.word), flags(segment.word)));
     }
     head.compare_checksums(packet)?;
     if head.segs >= config.rules.list_max_segs {
@@ -221,7 +222,8 @@ fn differing_word(head: u32, packet: u32) -> Why {
         Some(part) if (head | packet) & CWR == 0 => part,
         _ => (CWR, Reason::Cwr),
     };
-    Why::new(reason, head & mask, packet & mask)
+    let part = |word: u32| (word & mask) >> mask.trailing_zeros();
+    Why::new(reason, part(head), part(packet))
 }
 
 /// Options must be equal byte for byte, padding and timestamps included. Both headers have the same
