@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "criterion's macros make public functions")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use grilse_mem::{Cache, Depot, FramePool, Recycle, Slot};
+use grilse_mem::{Cache, Depot, FramePool, Home, Recycle, Role, Slot};
 
 struct Object {
     _bytes: [u8; 192],
@@ -19,7 +19,7 @@ impl Recycle for Object {
 fn cache(criterion: &mut Criterion) {
     let make = |depot| Object { _bytes: [0; 192], depot };
     let depot = Depot::new(4096, None, make).expect("memory for 4096 objects");
-    let mut cache = Cache::new(depot).expect("two magazines");
+    let mut cache = Cache::new(Home::new(Role::Worker, 0, depot)).expect("two magazines");
     let mut pool = FramePool::new(1024, 2112, None).expect("1024 frames");
     let mut group = criterion.benchmark_group("take+put");
     for burst in [1, 32] {

@@ -101,8 +101,8 @@ impl Word {
 
     /// Accepts pushes again.
     pub(crate) fn open(&self) {
-        // Relaxed: an empty list publishes nothing.
-        self.0.store(0, Ordering::Relaxed);
+        // Relaxed: an empty list publishes nothing. Not a store: what an open one holds stays.
+        self.0.fetch_and(!CLOSED, Ordering::Relaxed);
     }
 
     /// The weight of all, at some moment during the call.
@@ -217,55 +217,129 @@ impl<T: Recycle> Drop for Chain<T> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
 
-    fn links() -> [AtomicU32; 8] {
-        std::array::from_fn(|_| AtomicU32::new(u32::MAX))
+    use super::*;
+    use crate::sync::AtomicU32;
+
+    /// A word and the links of what it lists.
+    struct Indices {
+        word: Word,
+        links: Vec<AtomicU32>,
     }
+
+    impl Indices {
+        fn new(count: u32) -> Self {
+            let links = (0..count).map(|_| AtomicU32::new(u32::MAX)).collect();
+            Self { word: Word::new(), links }
+        }
+
+        fn push(&self, index: u32, bound: Bound) -> Push {
+            let link = &self.links[index as usize];
+            self.word.push(index, 1, bound, |next| link.store(next, Ordering::Relaxed))
+        }
+
+        /// The indices behind what a take or a close returned.
+        fn follow(&self, first: u32) -> Vec<u32> {
+            let next =
+                |index: &u32| self.links[*index as usize].load(Ordering::Relaxed).checked_sub(1);
+            std::iter::successors(first.checked_sub(1), next).collect()
+        }
+
+        fn take(&self) -> Vec<u32> {
+            self.follow(self.word.take())
+        }
+    }
+
+    const LANDED: Push = Push::Landed { tell: false };
 
     #[test]
     fn newest_first_and_all_at_once() {
-        let (list, links) = (TakeAll::new(), links());
-        assert_eq!(list.take(&links).next(), None);
+        let list = Indices::new(8);
+        assert!(list.take().is_empty());
         for (pushed, index) in [3, 0, 7].into_iter().enumerate() {
-            assert_eq!(list.len(), pushed as u32);
-            list.push(&links, index).unwrap();
+            assert_eq!(list.word.weight(), pushed as u32);
+            assert_eq!(list.push(index, Bound::NONE), LANDED);
         }
-        let taken = list.take(&links);
-        assert_eq!(list.len(), 0);
-        list.push(&links, 5).unwrap();
-        assert_eq!(taken.collect::<Vec<_>>(), [7, 0, 3], "what comes later is not among them");
-        assert_eq!(list.take(&links).collect::<Vec<_>>(), [5]);
+        let taken = list.word.take();
+        assert_eq!(list.word.weight(), 0);
+        assert_eq!(list.push(5, Bound::NONE), LANDED);
+        assert_eq!(list.follow(taken), [7, 0, 3], "what comes later is not among them");
+        assert_eq!(list.take(), [5]);
     }
 
     #[test]
-    fn closed_for_good() {
-        let (list, links) = (TakeAll::new(), links());
-        list.push(&links, 1).unwrap();
-        assert_eq!(list.close(&links).collect::<Vec<_>>(), [1]);
-        assert_eq!(list.push(&links, 2), Err(Closed));
-        assert_eq!((list.len(), list.take(&links).next()), (0, None));
-        assert_eq!(list.push(&links, 2), Err(Closed), "a take does not open it");
-        assert_eq!(list.close(&links).next(), None);
+    fn closed_until_opened() {
+        let list = Indices::new(8);
+        assert_eq!(list.push(1, Bound::NONE), LANDED);
+        assert_eq!(list.follow(list.word.close()), [1]);
+        assert_eq!(list.push(2, Bound::NONE), Push::Closed);
+        assert_eq!((list.word.weight(), list.take()), (0, vec![]));
+        assert_eq!(list.push(2, Bound::NONE), Push::Closed, "a take does not open it");
+        assert_eq!(list.word.close(), 0);
+        list.word.open();
+        assert_eq!(list.push(2, Bound::NONE), LANDED);
+        list.word.open();
+        assert_eq!(list.take(), [2], "opening what is open loses nothing");
+    }
+
+    /// Every bound, and every threshold below, at and above it, against a count kept by hand.
+    #[test]
+    fn never_past_the_bound_and_told_once_per_take() {
+        for most in 0..6 {
+            for tell_at in 1..8 {
+                let list = Indices::new(8);
+                let bound = Bound { most, tell_at };
+                for _ in 0..3 {
+                    let pushes: Vec<_> = (0..8).map(|index| list.push(index, bound)).collect();
+                    for (index, push) in (0..8).zip(pushes) {
+                        let expected = match index < most {
+                            true => Push::Landed { tell: index + 1 == tell_at },
+                            false => Push::Full,
+                        };
+                        assert_eq!(push, expected, "push {index}, {bound:?}");
+                    }
+                    assert_eq!(list.take().len() as u32, most);
+                }
+            }
+        }
+    }
+
+    /// A bound that is lowered below what waits refuses, and a threshold that is lowered below it
+    /// tells with the next push that lands: equality would miss both.
+    #[test]
+    fn a_bound_changes_while_objects_wait() {
+        let list = Indices::new(8);
+        for index in 0..4 {
+            assert_eq!(list.push(index, Bound { most: 6, tell_at: 6 }), LANDED);
+        }
+        assert_eq!(list.push(4, Bound { most: 3, tell_at: 2 }), Push::Full);
+        let lower = Bound { most: 6, tell_at: 2 };
+        assert_eq!(list.push(4, lower), Push::Landed { tell: true });
+        assert_eq!(list.push(5, lower), LANDED, "told already");
+        assert_eq!(list.take().len(), 6);
+        assert_eq!(list.push(0, lower), LANDED, "begins anew");
+        assert_eq!(list.push(1, lower), Push::Landed { tell: true });
     }
 
     /// Four threads push while one takes: each index arrives once, those of one thread newest first.
     #[test]
     fn many_push_while_one_takes() {
         const EACH: u32 = 20_000;
-        let list = TakeAll::new();
-        let links: Vec<_> = (0..4 * EACH).map(|_| AtomicU32::new(0)).collect();
-        let mut seen = vec![0u8; links.len()];
+        let list = Indices::new(4 * EACH);
+        let mut seen = vec![0u8; list.links.len()];
         std::thread::scope(|scope| {
             for thread in 0..4 {
-                let (list, links) = (&list, &links);
+                let list = &list;
                 let mine = thread * EACH..(thread + 1) * EACH;
-                scope.spawn(move || mine.for_each(|index| list.push(links, index).unwrap()));
+                scope.spawn(move || {
+                    mine.for_each(|index| assert_eq!(list.push(index, Bound::NONE), LANDED));
+                });
             }
             let mut left = seen.len();
             while left > 0 {
                 let mut newest = [u32::MAX; 4];
-                for index in list.take(&links) {
+                for index in list.take() {
                     let thread = (index / EACH) as usize;
                     assert!(index < newest[thread]);
                     newest[thread] = index;
@@ -275,5 +349,36 @@ mod tests {
             }
         });
         assert!(seen.iter().all(|times| *times == 1));
+    }
+
+    #[derive(Debug)]
+    struct Object(u32);
+
+    impl Recycle for Object {
+        fn recycle(slot: Slot<Self>) {
+            std::mem::forget(slot);
+        }
+    }
+
+    /// What goes in comes out as the same object, and a refused one comes back to who pushed it.
+    #[test]
+    fn a_list_moves_slots() {
+        let arena = Arena::<Object>::reserve(3, None).unwrap();
+        let list = List::new(arena, Place::Inbox);
+        let bound = Bound { most: 2, tell_at: 2 };
+        let mut names = BTreeMap::new();
+        for name in 0..3 {
+            let slot = arena.carve(Object(name)).unwrap();
+            names.insert(name, std::ptr::from_ref(&*slot));
+            match list.push(slot, 1, bound, Place::InUse) {
+                Ok(tell) => assert_eq!(tell, name == 1),
+                Err(refused) => {
+                    assert_eq!((name, refused.slot.0, refused.closed), (2, 2, false));
+                    assert!(list.close().map(|slot| slot.0).eq([1, 0]));
+                    let refused = list.push(refused.slot, 1, bound, Place::InUse).unwrap_err();
+                    assert!(refused.closed && std::ptr::eq(&*refused.slot, names[&2]));
+                }
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use grilse_mem::{Cache, Depot, Home, Ledger, Magazine, Recycle, Role, Slot};
+use grilse_mem::{Cache, Depot, Home, Ledger, Magazine, Place, Policy, Recycle, Role, Slot};
 use proptest::prelude::*;
 
 #[derive(Debug)]
@@ -24,30 +24,40 @@ fn depot(capacity: u32) -> &'static Depot<Object> {
 #[derive(Clone, Debug)]
 enum Op {
     Take(usize),
+    TakeBulk(usize),
     Put(usize),
+    /// One cache frees what is the other's.
+    Free(usize),
     TakeOne,
     GiveOne,
     Drop,
     Post(usize),
-    Collect(usize),
-    /// Takes one of what came home, and no more.
-    CollectOne(usize),
-    /// A cache is dropped, its home closed, and both made anew.
+    /// Ends a round and begins the next, under this policy.
+    Round(usize, usize),
+    End(usize),
+    Flush(usize),
+    /// A cache is dropped, its home closed, and opened again for the next owner.
     Leave(usize),
+    /// The home stands closed, while objects come.
+    Absent(usize),
 }
 
 fn ops() -> impl Strategy<Value = Vec<(Op, usize)>> {
     let who = || 0..2usize;
     let op = prop_oneof![
         8 => who().prop_map(Op::Take),
-        6 => who().prop_map(Op::Put),
+        1 => who().prop_map(Op::TakeBulk),
+        4 => who().prop_map(Op::Put),
+        6 => who().prop_map(Op::Free),
         1 => Just(Op::TakeOne),
         1 => Just(Op::GiveOne),
         1 => Just(Op::Drop),
-        3 => who().prop_map(Op::Post),
-        1 => who().prop_map(Op::Collect),
-        1 => who().prop_map(Op::CollectOne),
+        2 => who().prop_map(Op::Post),
+        3 => (who(), 0..Policy::PROFILES.len()).prop_map(|(who, policy)| Op::Round(who, policy)),
+        1 => who().prop_map(Op::End),
+        1 => who().prop_map(Op::Flush),
         1 => who().prop_map(Op::Leave),
+        1 => who().prop_map(Op::Absent),
     ];
     // Each is done some times over, so that magazines fill and run empty.
     prop::collection::vec((op, 1..100usize), 1..60)
@@ -55,9 +65,8 @@ fn ops() -> impl Strategy<Value = Vec<(Op, usize)>> {
 
 struct World {
     depot: &'static Depot<Object>,
-    caches: Vec<Cache<Object>>,
-    homes: Vec<&'static Home<Object>>,
-    old: Vec<&'static Home<Object>>,
+    homes: [&'static Home<Object>; 2],
+    caches: [Option<Cache<Object>>; 2],
     held: Vec<Slot<Object>>,
     names: BTreeSet<u32>,
 }
@@ -65,41 +74,59 @@ struct World {
 impl World {
     fn new(capacity: u32) -> Self {
         let depot = depot(capacity);
-        let caches = (0..2).map(|_| Cache::new(depot).unwrap()).collect();
-        let homes = (0..2).map(|id| Home::new(Role::Worker, id, depot)).collect();
-        let (old, held) = (Vec::new(), Vec::new());
-        Self { depot, caches, homes, old, held, names: BTreeSet::new() }
+        let homes = [0, 1].map(|id| Home::new(Role::Worker, id, depot));
+        Self {
+            depot,
+            homes,
+            caches: homes.map(Cache::new),
+            held: Vec::new(),
+            names: BTreeSet::new(),
+        }
+    }
+
+    /// The cache of `who`, who comes back if absent.
+    fn cache(&mut self, who: usize) -> &mut Cache<Object> {
+        self.caches[who].get_or_insert_with(|| Cache::new(self.homes[who]).unwrap())
     }
 
     fn apply(&mut self, op: &Op) {
         match *op {
             Op::Take(who) => {
-                let taken = self.caches[who].take();
+                let taken = self.cache(who).take();
                 self.hold(taken);
+            }
+            Op::TakeBulk(who) => {
+                let mut burst = [const { None }; 7];
+                let taken = self.cache(who).take_bulk(&mut burst);
+                assert!(burst.iter().position(Option::is_none).unwrap_or(7) == taken);
+                burst.into_iter().for_each(|slot| self.hold(slot));
             }
             Op::TakeOne => {
                 let taken = self.depot.take_one();
                 self.hold(taken);
             }
-            Op::Put(who) => _ = self.release().map(|slot| self.caches[who].put(slot)),
+            Op::Put(who) => _ = self.release().map(|slot| self.cache(who).put(slot)),
+            Op::Free(by) => {
+                let home = self.homes[1 - by];
+                _ = self.release().map(|slot| self.cache(by).free(slot, home));
+            }
             Op::GiveOne => _ = self.release().map(|slot| self.depot.give_one(slot)),
             Op::Drop => drop(self.release()),
             Op::Post(who) => _ = self.release().map(|slot| self.homes[who].post(slot)),
-            Op::Collect(who) => {
-                for slot in self.homes[who].collect() {
-                    self.caches[who].put(slot);
-                }
+            Op::Round(who, policy) => {
+                self.cache(who).end();
+                self.cache(who).begin(1, &Policy::PROFILES[policy].1);
             }
-            Op::CollectOne(who) => {
-                let taken = self.homes[who].collect().next();
-                self.hold(taken);
+            Op::End(who) => self.cache(who).end(),
+            Op::Flush(who) => {
+                self.cache(who).flush();
+                assert!(self.cache(who).is_empty() && self.cache(who).outgoing() == 0);
             }
             Op::Leave(who) => {
-                self.homes[who].close();
-                self.old.push(self.homes[who]);
-                self.homes[who] = Home::new(Role::Worker, who as u16, self.depot);
-                self.caches[who] = Cache::new(self.depot).unwrap();
+                self.caches[who] = None;
+                self.cache(who);
             }
+            Op::Absent(who) => self.caches[who] = None,
         }
     }
 
@@ -117,18 +144,31 @@ impl World {
         Some(slot)
     }
 
-    fn check(&self) {
-        for (home, cache) in self.homes.iter().zip(&self.caches) {
-            home.publish_cached(cache.len());
-        }
-        let homes = self.homes.iter().chain(&self.old).copied();
-        let ledger = Ledger::count(self.depot, homes);
-        let cached: usize = self.caches.iter().map(Cache::len).sum();
+    /// Counts every place by asking whoever is there, and then has the ledger do the same.
+    fn check(&mut self) {
+        let caches = || self.caches.iter().flatten();
+        let cached: usize = caches().map(Cache::len).sum();
+        let outgoing: usize = caches().map(Cache::outgoing).sum();
         let waiting: u32 = self.homes.iter().map(|home| home.waiting()).sum();
+        let (held, stocked) = (self.held.len() as u32, self.depot.stocked());
+        let counts = [stocked, cached as u32, outgoing as u32, waiting, held];
+        assert_eq!(self.depot.made(), counts.iter().sum::<u32>(), "{counts:?}");
+        assert!(self.depot.made() <= self.depot.capacity());
+        if cfg!(feature = "audit") {
+            let places = self.depot.places();
+            let at = [Place::Depot, Place::Cache, Place::Outbox, Place::Inbox, Place::InUse];
+            assert_eq!(counts, at.map(|place| places.at(place)));
+        }
+    }
+
+    fn check_ledger(&mut self) {
+        self.caches.iter_mut().flatten().for_each(Cache::end);
+        let ledger = Ledger::count(self.depot, self.homes);
         let places = [ledger.depot, ledger.cached, ledger.travelling, ledger.in_use];
         assert_eq!(ledger.made, places.iter().sum::<u32>());
+        let cached: usize = self.caches.iter().flatten().map(Cache::len).sum();
+        let waiting: u32 = self.homes.iter().map(|home| home.waiting()).sum();
         assert_eq!(places, [self.depot.stocked(), cached as u32, waiting, self.held.len() as u32]);
-        assert!(ledger.made <= self.depot.capacity());
     }
 }
 
@@ -143,8 +183,9 @@ proptest! {
                 world.check();
             }
         }
+        world.check_ledger();
         // All can be had again, by whoever is left.
-        [0, 1].into_iter().for_each(|who| world.apply(&Op::Leave(who)));
+        [0, 1].into_iter().for_each(|who| world.apply(&Op::Absent(who)));
         while let Some(slot) = world.release() {
             drop(slot);
         }
@@ -154,9 +195,13 @@ proptest! {
     }
 }
 
+fn cache(depot: &'static Depot<Object>) -> Cache<Object> {
+    Cache::new(Home::new(Role::Worker, 0, depot)).unwrap()
+}
+
 #[test]
 fn a_cache_keeps_what_is_warm() {
-    let mut cache = Cache::new(depot(1000)).unwrap();
+    let mut cache = cache(depot(1000));
     let first = cache.take().unwrap();
     let name = first.name;
     cache.put(first);
@@ -166,7 +211,7 @@ fn a_cache_keeps_what_is_warm() {
 #[test]
 fn around_a_magazines_edge_nobody_goes_to_the_depot() {
     let depot = depot(1000);
-    let mut cache = Cache::new(depot).unwrap();
+    let mut cache = cache(depot);
     let mut held: Vec<_> =
         (0..3 * Magazine::<Object>::CAPACITY).filter_map(|_| cache.take()).collect();
     held.drain(..Magazine::<Object>::CAPACITY + 1).for_each(|slot| cache.put(slot));
@@ -181,7 +226,7 @@ fn around_a_magazines_edge_nobody_goes_to_the_depot() {
 #[test]
 fn what_was_used_before_comes_first() {
     let depot = depot(1000);
-    let mut cache = Cache::new(depot).unwrap();
+    let mut cache = cache(depot);
     let slot = cache.take().unwrap();
     cache.put(slot);
     drop(cache);
@@ -189,4 +234,14 @@ fn what_was_used_before_comes_first() {
     let held: Vec<_> = (0..made).filter_map(|_| depot.take_one()).collect();
     assert_eq!((held.len() as u32, depot.made()), (made, made), "no new object is made");
     assert!(depot.take_one().is_some_and(|slot| slot.name == made));
+}
+
+/// A home that nobody has sat down at yet keeps what was posted to it.
+#[test]
+fn what_came_before_the_owner_waits_for_it() {
+    let depot = depot(10);
+    let home = Home::new(Role::Worker, 0, depot);
+    home.post(depot.take_one().unwrap());
+    let mut cache = Cache::new(home).unwrap();
+    assert_eq!((cache.drain(), cache.len(), home.waiting()), (1, 1, 0));
 }
