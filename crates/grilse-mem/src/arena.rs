@@ -11,7 +11,7 @@
 #![allow(unsafe_code)]
 
 use std::fmt;
-use std::mem::{ManuallyDrop, size_of};
+use std::mem::{ManuallyDrop, offset_of, size_of};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -97,12 +97,18 @@ impl<T: Recycle> Arena<T> {
         else {
             return Err(value);
         };
-        let (link, place, witness) = (AtomicU32::new(0), PlaceByte::new(), Witnesses::new(1));
-        let cell = Cell { link, place, value, witness };
         let at = self.cell(index);
+        let part = |offset| at.as_ptr().wrapping_byte_add(offset);
+        let link = part(offset_of!(Cell<T>, link)).cast::<AtomicU32>();
+        let witness = part(offset_of!(Cell<T>, witness)).cast::<Witnesses>();
         // SAFETY: `index` is below the capacity and was claimed once, so the cell is in bounds,
         // aligned (the region is page-aligned, the stride is the type's size), and not yet owned.
-        unsafe { at.write(cell) };
+        unsafe { part(offset_of!(Cell<T>, value)).cast::<T>().write(value) };
+        // SAFETY: as above.
+        unsafe { link.write(AtomicU32::new(0)) };
+        // SAFETY: as above.
+        unsafe { witness.write(Witnesses::new(1)) };
+        // The place stays as the region came, zeroed, which says in use: `places` may be reading it.
         Ok(Slot(at))
     }
 
@@ -134,9 +140,9 @@ impl<T: Recycle> Arena<T> {
         let mut places = Places::default();
         for index in 0..self.carved() {
             let cell = self.cell(index);
-            // SAFETY: the cell is within the region; its place is read through a pointer to the
-            // field, an atomic, so no reference to the value comes to be, whoever owns it. A cell
-            // that is just being carved reads as zero.
+            // SAFETY: the cell is within the region; the reference is to the place alone, an atomic
+            // that is valid from the start (zeroed) and only ever changed as one, and no owner's
+            // `&mut` covers it (`deref_mut` borrows the value alone).
             let place = unsafe { &(*cell.as_ptr()).place };
             places.count(place);
         }
@@ -202,9 +208,9 @@ impl<T: Recycle> Deref for Slot<T> {
 impl<T: Recycle> DerefMut for Slot<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `cell`, and the borrow is exclusive.
-        let cell = unsafe { self.0.as_mut() };
-        &mut cell.value
+        // SAFETY: as in `cell`, and the borrow is exclusive. It covers the value alone: others may
+        // be reading the place meanwhile (`Arena::places`).
+        unsafe { &mut (*self.0.as_ptr()).value }
     }
 }
 

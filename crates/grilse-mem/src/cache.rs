@@ -46,6 +46,7 @@ impl<T: Recycle> Cache<T> {
     /// An empty cache for the owner of `home`; `None` when the depot has no magazine left for it.
     pub fn new(home: &'static Home<T>) -> Option<Self> {
         let depot = home.depot();
+        let (loaded, spare) = (depot.take_empty()?, depot.take_empty()?);
         home.open();
         let policy = Policy::default();
         Some(Self {
@@ -55,8 +56,8 @@ impl<T: Recycle> Cache<T> {
             alien: alien(home.role(), &policy),
             bound: bound::<T>(&policy),
             now_ns: 0,
-            loaded: depot.take_empty()?,
-            spare: depot.take_empty()?,
+            loaded,
+            spare,
             stock: Vec::new(),
             empties: Vec::with_capacity(EMPTIES),
             outbox: Outbox::new(),
@@ -173,8 +174,10 @@ impl<T: Recycle> Cache<T> {
         self.drain();
         self.end();
         for magazine in [&mut self.loaded, &mut self.spare] {
-            if let Some(empty) = self.depot.take_empty().filter(|_| !magazine.is_empty()) {
-                self.depot.give_from(mem::replace(magazine, empty), Place::Cache);
+            // One by one: two magazines are few, and an empty one to swap for might not be had.
+            while let Some(slot) = magazine.pop() {
+                slot.step(Place::Cache, Place::InUse);
+                self.depot.give_one(slot);
             }
         }
         self.stock.drain(..).for_each(|magazine| self.depot.give_from(magazine, Place::Cache));
@@ -284,6 +287,10 @@ impl<T: Recycle> Cache<T> {
 
     #[inline]
     fn free_alien(&mut self, slot: Slot<T>, home: &'static Home<T>) {
+        if !std::ptr::eq(home.depot(), self.depot) {
+            // Of another memory: nothing of it may be kept here, nor travel in our magazines.
+            return home.post(slot);
+        }
         match self.alien {
             Alien::Adopt => self.put(slot),
             Alien::Slab => self.depot.give_one(slot),

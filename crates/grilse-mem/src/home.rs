@@ -89,11 +89,13 @@ impl<T: Recycle> Home<T> {
         self.depot
     }
 
-    /// Sends one object home. May be called on any thread, in a signal handler and while unwinding:
-    /// no lock, no allocation; only where the owner is gone does the object go to the depot.
+    /// Sends one object home, and wakes the owner where it sleeps for want of objects. May be called
+    /// on any thread and while unwinding: no allocation, and no lock unless somebody is to be woken;
+    /// only where the owner is gone does the object go to the depot.
     pub fn post(&self, slot: Slot<T>) {
-        if let Err(refused) = self.strays.0.push(slot, 1, Bound::NONE, Place::InUse) {
-            self.depot.give_one(refused.slot);
+        match self.strays.0.push(slot, 1, Bound::NONE, Place::InUse) {
+            Ok(_) => _ = self.sleep.0.wake_starving(),
+            Err(refused) => self.depot.give_one(refused.slot),
         }
     }
 

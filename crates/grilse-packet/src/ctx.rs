@@ -188,7 +188,7 @@ impl Ctx {
     #[inline]
     pub fn consume(&mut self, skb: Skb) {
         let mut shell = skb.into_shell();
-        if shell.has_chain {
+        if shell.has_chain && !shell.has_destructor {
             self.consume_chain(&mut shell);
         }
         shell.release();
@@ -262,7 +262,8 @@ impl Ctx {
         }
     }
 
-    /// Chained packets go the fast way too, one by one.
+    /// Chained packets go the fast way too, one by one; those of a packet with a destructor wait
+    /// for it, and go home by themselves.
     #[cold]
     fn consume_chain(&mut self, shell: &mut Slot<Shell>) {
         let Some(data) = shell.data.sole() else { return };

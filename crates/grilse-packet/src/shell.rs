@@ -156,17 +156,28 @@ impl Shell {
     #[cold]
     #[inline(never)]
     fn release_rest(&mut self) {
+        self.has_destructor = false;
+        let destructor = self.destructor.take();
         match self.data.sole() {
-            Some(data) => data.clear(),
+            Some(data) => {
+                data.frags.clear();
+                if destructor.is_some() {
+                    data.chain.for_each_mut(|skb| skb.shell_mut().release());
+                }
+            }
             None => self.data = DataOwner::None,
         }
-        self.has_frags = false;
-        self.has_chain = false;
-        self.has_destructor = false;
-        // Last: who is told may free what the fragments stood in.
-        if let Some(destructor) = self.destructor.take() {
+        // After the fragments: who is told may free what they stood in. Before the chained packets
+        // go home: nothing of this one is parked yet.
+        if let Some(destructor) = destructor {
             destructor();
         }
+        if let Some(data) = self.data.sole() {
+            data.chain.clear();
+        }
+        // At the end, so that a destructor that panics leaves a packet that can be released again.
+        self.has_frags = false;
+        self.has_chain = false;
     }
 }
 
