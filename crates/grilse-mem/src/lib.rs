@@ -24,6 +24,8 @@ mod home;
 mod ledger;
 mod list;
 mod magazine;
+#[cfg(all(test, loom))]
+mod models;
 mod outbox;
 mod owners;
 mod place;

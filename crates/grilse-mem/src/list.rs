@@ -12,7 +12,7 @@
 
 use crate::arena::{Arena, Recycle, Slot};
 use crate::place::Place;
-use crate::sync::{AtomicU64, Ordering, edge};
+use crate::sync::{AtomicU64, Ordering, edge, step};
 
 const INDEX: u64 = 0xffff_ffff; // newest index + 1; 0: empty
 const WEIGHT: u64 = 0x3fff_ffff << 32;
@@ -61,16 +61,16 @@ impl Word {
     pub(crate) fn push(&self, index: u32, weight: u32, bound: Bound, link: impl Fn(u32)) -> Push {
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
-            if word & CLOSED != 0 {
+            if word & CLOSED != 0 && step("closed") {
                 return Push::Closed;
             }
             let total = ((word & WEIGHT) >> 32) as u32 + weight;
-            if total > bound.most {
+            if total > bound.most && step("bound") {
                 return Push::Full;
             }
             link((word & INDEX) as u32);
             let tell = total >= bound.tell_at && word & TOLD == 0;
-            let told = if tell { TOLD } else { word & TOLD };
+            let told = if tell && step("told") { TOLD } else { word & TOLD };
             let next = told | u64::from(total) << 32 | (u64::from(index) + 1);
             // Release: the object and its link; pairs with the acquire in `take`. The pushes below
             // it in the list are carried along, as a swap continues their release sequence.

@@ -18,13 +18,31 @@ pub(crate) const fn edge(_name: &str, order: Ordering) -> Ordering {
     order
 }
 
+/// Whether a named step is to be taken: always.
+#[cfg(not(loom))]
+#[inline(always)]
+pub(crate) const fn step(_name: &str) -> bool {
+    true
+}
+
+/// Whether a named step is to be taken: a negative twin leaves it out, as it does an [`edge`].
+#[cfg(loom)]
+pub(crate) fn step(name: &str) -> bool {
+    !weakened(name)
+}
+
 /// The ordering of a named edge. In a model, `GRILSE_WEAKEN=name,name` takes edges away: the model
 /// must then fail, or its passing proves nothing. `.ci/loom` runs these negative twins.
 #[cfg(loom)]
 pub(crate) fn edge(name: &str, order: Ordering) -> Ordering {
+    if weakened(name) { Ordering::Relaxed } else { order }
+}
+
+#[cfg(loom)]
+fn weakened(name: &str) -> bool {
     static WEAKENED: std::sync::LazyLock<String> =
         std::sync::LazyLock::new(|| std::env::var("GRILSE_WEAKEN").unwrap_or_default());
-    if WEAKENED.split(',').any(|weak| weak == name) { Ordering::Relaxed } else { order }
+    WEAKENED.split(',').any(|weak| weak == name)
 }
 
 /// What the model checker watches in place of plain memory: touched wherever the memory behind it
@@ -83,7 +101,7 @@ pub(crate) fn fence_if(_name: &str) {
 
 #[cfg(loom)]
 pub(crate) fn fence_if(name: &str) {
-    if edge(name, Ordering::SeqCst) == Ordering::SeqCst {
+    if step(name) {
         fence(Ordering::SeqCst);
     }
 }
