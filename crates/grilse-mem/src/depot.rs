@@ -30,7 +30,7 @@ struct Stock<T: Recycle> {
 
 /// Magazines beyond those that a class can fill: two for each cache, and those under way.
 /// A model needs few, and pays for each.
-const SPARE_MAGAZINES: u32 = if cfg!(loom) { 16 } else { 1024 };
+const SPARE_MAGAZINES: u32 = if cfg!(any(loom, shuttle)) { 64 } else { 1024 };
 
 impl<T: Recycle> Depot<T> {
     /// A depot for at most `capacity` objects, made by `make` when first needed, on `node` where

@@ -1,14 +1,19 @@
-//! One place where the model checker changes the atomics. Everything that threads share in this
+//! One place where a model checker (loom) or a scheduler that throws dice (shuttle) changes the
+//! atomics. Everything that threads share in this
 //! crate goes through these names, so that a model compiles the shipped file.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
-#[cfg(not(loom))]
+#[cfg(shuttle)]
+pub(crate) use shuttle::sync::{Mutex, MutexGuard};
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-#[cfg(not(loom))]
+#[cfg(shuttle)]
+pub(crate) use shuttle::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The ordering of a named edge, as given.
@@ -19,14 +24,14 @@ pub(crate) const fn edge(_name: &str, order: Ordering) -> Ordering {
 }
 
 /// Whether a named step is to be taken: always.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 #[inline(always)]
 pub(crate) const fn step(_name: &str) -> bool {
     true
 }
 
 /// Whether a named step is to be taken: a negative twin leaves it out, as it does an [`edge`].
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(crate) fn step(name: &str) -> bool {
     !weakened(name)
 }
@@ -38,7 +43,7 @@ pub(crate) fn edge(name: &str, order: Ordering) -> Ordering {
     if weakened(name) { Ordering::Relaxed } else { order }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 fn weakened(name: &str) -> bool {
     static WEAKENED: std::sync::LazyLock<String> =
         std::sync::LazyLock::new(|| std::env::var("GRILSE_WEAKEN").unwrap_or_default());
@@ -89,7 +94,9 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(loom)]
 pub(crate) use loom::thread::{Thread, current as this_thread, park};
-#[cfg(not(loom))]
+#[cfg(shuttle)]
+pub(crate) use shuttle::thread::{Thread, current as this_thread, park};
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::thread::{Thread, current as this_thread, park};
 
 /// A full fence of a name, which a negative twin can take away as it can an [`edge`].
