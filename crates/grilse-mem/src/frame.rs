@@ -4,29 +4,40 @@
 //! (an AF_XDP UMEM, a NIC) may write what it likes. A frame belongs to one pool for good and always
 //! goes back to it.
 //!
-//! Invariant: a frame is either free (in its pool's stack, in the return list, or never used yet)
-//! or held by as many [`FrameSlice`]s as its count of owners tells. Bytes are written only through
-//! a slice that is the sole owner.
+//! Invariant: a frame is either never used yet, or on one [`Stack`], or in the return list, or in
+//! one chain [`Taken`] off that list, or held by as many [`FrameSlice`]s as its count of owners
+//! tells. Bytes are written only through a slice that is the sole owner.
+//!
+//! Who takes frames, and what becomes of them when, is the matter of `pool.rs` and `returns.rs`,
+//! which are built of these in safe code.
 
 #![allow(unsafe_code)]
 
 use std::fmt;
+use std::mem;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use crate::list::{self, Bound, Push, Word};
+use crate::list::{Bound, Push, Word};
 use crate::owners::Owners;
-use crate::region::{MapError, Node, Pages, Region};
-use crate::sync::{AtomicU32, Ordering, Witnesses};
+use crate::place::{Place, PlaceByte, Places};
+use crate::region::{self, MapError, Node, Pages, Region};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Witnesses};
 
-/// The frames of one pool, as everybody may know them.
-pub struct Frames {
+/// The frames of one pool, and what everybody who holds one shares. Lasts as long as the process.
+pub(crate) struct Frames {
     base: NonNull<u8>,
     size: u32,
+    number: u32,
     owners: Box<[Owners]>,
-    witnesses: Witnesses,
     links: Box<[AtomicU32]>,
+    places: Box<[PlaceByte]>,
+    witnesses: Witnesses,
     returned: Word,
+    /// Frames from here on have never been used, and their memory never been touched.
+    carved: AtomicU32,
+    /// For whom the pool is worked, and how many frames wait there: see [`keep`](Self::keep).
+    keeper: AtomicU64,
     pages: Pages,
 }
 
@@ -36,160 +47,317 @@ unsafe impl Send for Frames {}
 // SAFETY: as above.
 unsafe impl Sync for Frames {}
 
-/// The one who takes frames from a pool. What goes back may come from any thread.
-#[derive(Debug)]
-pub struct FramePool {
-    frames: &'static Frames,
-    /// Free frames, the warmest on top.
-    stack: Vec<u32>,
-    /// Frames from here on have never been used, and their memory never been touched.
-    fresh: u32,
-}
-
-/// Why a pool could not be made.
-#[derive(Debug)]
-pub enum PoolError {
-    /// The frame size is out of range.
-    Size {
-        /// The size asked for, in bytes.
+impl Frames {
+    /// Maps `count` frames, whose number is one that a list can hold.
+    pub(crate) fn map(
+        count: u32,
         size: u32,
-    },
-    /// No memory.
-    Map(MapError),
-}
-
-impl fmt::Display for PoolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Size { size } => write!(
-                f,
-                "frame size {size} is not in {}..={}",
-                FramePool::SIZES.start,
-                FramePool::SIZES.end - 1
-            ),
-            Self::Map(_) => f.write_str("no memory for a page pool"),
-        }
-    }
-}
-
-impl std::error::Error for PoolError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Size { .. } => None,
-            Self::Map(source) => Some(source),
-        }
-    }
-}
-
-/// Where the frames of a pool are. `fresh + stacked + returned + in_use` is the pool's size; exact
-/// while no frame is on its way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FrameLedger {
-    /// Never used.
-    pub fresh: u32,
-    /// Free, on the owner's stack.
-    pub stacked: u32,
-    /// Given back, and not yet taken up by the owner.
-    pub returned: u32,
-    /// Held by packets or a device.
-    pub in_use: u32,
-}
-
-impl FramePool {
-    /// The sizes a frame may have, in bytes.
-    pub const SIZES: Range<u32> = 64..32_769;
-
-    /// A pool of `count` frames of `size` bytes, on `node` where one is given.
-    ///
-    /// # Errors
-    /// As [`PoolError`] tells.
-    pub fn new(count: u32, size: u32, node: Option<Node>) -> Result<Self, PoolError> {
-        if !Self::SIZES.contains(&size) {
-            return Err(PoolError::Size { size });
-        }
-        if count > list::MOST {
-            return Err(PoolError::Map(MapError::TooLarge { objects: count }));
-        }
-        let region = Region::map(count as usize * size as usize, node).map_err(PoolError::Map)?;
-        let frames = Box::leak(Box::new(Frames {
+        node: Option<Node>,
+    ) -> Result<&'static Self, MapError> {
+        // Only told apart by it, so that the ordering is of no matter; and shared by models.
+        static NUMBERS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let region = Region::map(count as usize * size as usize, node)?;
+        let places: Box<[_]> = (0..count).map(|_| PlaceByte::new()).collect();
+        places.iter().for_each(|place| place.step(Place::InUse, Place::Depot));
+        Ok(Box::leak(Box::new(Self {
             base: region.base,
             size,
+            number: NUMBERS.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
             owners: (0..count).map(|_| Owners::new(0)).collect(),
-            witnesses: Witnesses::new(count),
             links: (0..count).map(|_| AtomicU32::new(0)).collect(),
+            places,
+            witnesses: Witnesses::new(count),
             returned: Word::new(),
+            carved: AtomicU32::new(0),
+            keeper: AtomicU64::new(0),
             pages: region.pages,
-        }));
-        Ok(Self { frames, stack: Vec::with_capacity(count as usize), fresh: 0 })
+        })))
     }
 
-    /// Takes a frame, whole; `None` while all are in use.
+    /// The number of the pool among all of the process, wrapping.
     #[inline]
-    pub fn take(&mut self) -> Option<FrameSlice> {
-        let index = match self.stack.pop() {
-            Some(index) => index,
-            None => self.refill()?,
-        };
-        self.frames.owners[index as usize].reset();
-        self.frames.witnesses.write(index);
-        let len = self.frames.size as u16;
-        Some(FrameSlice { frames: self.frames, index, offset: 0, len })
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 
-    #[cold]
-    #[inline(never)]
-    fn refill(&mut self) -> Option<u32> {
-        let mut next = self.frames.returned.take();
-        while let Some(index) = next.checked_sub(1) {
-            self.stack.push(index);
-            // Relaxed: made visible by the acquire that took the list.
-            next = self.frames.links[index as usize].load(Ordering::Relaxed);
+    pub(crate) fn count(&self) -> u32 {
+        self.owners.len() as u32
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.size
+    }
+
+    pub(crate) fn pages(&self) -> Pages {
+        self.pages
+    }
+
+    /// Frames that were never used.
+    pub(crate) fn fresh(&self) -> u32 {
+        self.count() - self.carved.load(Ordering::Relaxed)
+    }
+
+    /// Frames in the return list.
+    pub(crate) fn returned(&self) -> u32 {
+        self.returned.weight()
+    }
+
+    /// Where the frames are by their bytes; a frame that was never used is said to be in the depot.
+    pub(crate) fn places(&self) -> Places {
+        let mut places = Places::default();
+        self.places.iter().for_each(|place| places.count(place));
+        places
+    }
+
+    /// Says whose gathering the pool's owner takes frames from: nobody's, with 0.
+    pub(crate) fn set_keeper(&self, id: u32) {
+        // Relaxed: a hint, and a figure for the ledger. One word, so that a keeper that was
+        // replaced cannot leave its figure behind.
+        self.keeper.store(u64::from(id) << 32, Ordering::Relaxed);
+    }
+
+    /// Whether the pool's owner takes frames from the gathering of this id.
+    #[inline]
+    pub(crate) fn is_keeper(&self, id: u32) -> bool {
+        self.keeper.load(Ordering::Relaxed) >> 32 == u64::from(id)
+    }
+
+    /// Notes that `kept` frames wait at the keeper of this id; false where it is not the keeper
+    /// any more.
+    pub(crate) fn keep(&self, id: u32, kept: usize) -> bool {
+        let new = u64::from(id) << 32 | kept as u64;
+        let is_mine = |word: u64| (word >> 32 == u64::from(id)).then_some(new);
+        // Relaxed: as in `set_keeper`.
+        self.keeper.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_mine).is_ok()
+    }
+
+    /// Frames that wait at the keeper, as of the end of its round.
+    pub(crate) fn kept(&self) -> u32 {
+        self.keeper.load(Ordering::Relaxed) as u32
+    }
+
+    /// Pushes a chain of free frames, linked from `first` to `last`.
+    #[inline]
+    fn give_back(&self, first: u32, last: u32, count: u32) {
+        let link = |next| self.link(last).store(next, Ordering::Relaxed);
+        let pushed = self.returned.push(first, count, Bound::NONE, link);
+        debug_assert!(matches!(pushed, Push::Landed { .. }), "the list is never closed");
+    }
+
+    /// Relaxed stores and loads do: what is written to it is published by the push, and seen by the
+    /// take, of the word.
+    #[inline]
+    fn link(&self, index: u32) -> &AtomicU32 {
+        &self.links[index as usize]
+    }
+
+    #[inline]
+    fn step(&self, index: u32, from: Place, to: Place) {
+        // Asked for here, as the check of the bounds would stay.
+        if cfg!(feature = "audit") {
+            self.places[index as usize].step(from, to);
         }
-        if let Some(index) = self.stack.pop() {
-            return Some(index);
-        }
-        let index = self.fresh;
-        self.fresh += u32::from(index < self.count());
-        (index < self.count()).then_some(index)
-    }
-
-    /// How many frames can be taken now, at least.
-    pub fn available(&self) -> u32 {
-        let fresh = self.count() - self.fresh;
-        fresh + self.stack.len() as u32 + self.frames.returned.weight()
-    }
-
-    /// How many frames there are.
-    pub fn count(&self) -> u32 {
-        self.frames.owners.len() as u32
-    }
-
-    /// Bytes in a frame.
-    pub fn size(&self) -> u32 {
-        self.frames.size
-    }
-
-    /// Which pages the frames stand on.
-    pub fn pages(&self) -> Pages {
-        self.frames.pages
-    }
-
-    /// Where the frames are.
-    pub fn ledger(&self) -> FrameLedger {
-        let stacked = self.stack.len() as u32;
-        let returned = self.frames.returned.weight();
-        let fresh = self.count() - self.fresh;
-        FrameLedger { fresh, stacked, returned, in_use: self.fresh - stacked - returned }
     }
 }
 
 impl fmt::Debug for Frames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Frames")
-            .field("count", &self.owners.len())
+            .field("count", &self.count())
             .field("size", &self.size)
             .field("pages", &self.pages)
             .finish()
+    }
+}
+
+/// Free frames of one pool, the warmest on top, and one thread's alone.
+#[derive(Debug)]
+pub(crate) struct Stack {
+    frames: &'static Frames,
+    indices: Vec<u32>,
+    /// What its frames are said to be in.
+    place: Place,
+}
+
+impl Stack {
+    pub(crate) fn new(frames: &'static Frames, place: Place) -> Self {
+        Self { frames, indices: Vec::new(), place }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.indices.len()
+    }
+
+    pub(crate) fn frames(&self) -> &'static Frames {
+        self.frames
+    }
+
+    /// Takes the warmest frame, whole.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<FrameSlice> {
+        let index = self.indices.pop()?;
+        self.frames.step(index, self.place, Place::InUse);
+        self.frames.owners[index as usize].reset();
+        self.frames.witnesses.write(index);
+        Some(FrameSlice { frames: self.frames, index, offset: 0, len: self.frames.size as u16 })
+    }
+
+    /// Ends a share in a frame, and keeps the frame where it was the last.
+    ///
+    /// # Errors
+    /// The share, where it is in a frame of another pool.
+    #[inline]
+    pub(crate) fn put(&mut self, slice: FrameSlice) -> Result<(), FrameSlice> {
+        if !std::ptr::eq(self.frames, slice.frames) {
+            return Err(slice);
+        }
+        if slice.owners().leave() {
+            self.frames.step(slice.index, Place::InUse, self.place);
+            self.indices.push(slice.index);
+        }
+        mem::forget(slice);
+        Ok(())
+    }
+
+    /// Takes over all frames of another stack of the same pool, where this one is empty.
+    pub(crate) fn swap_in(&mut self, other: &mut Self) {
+        if !self.indices.is_empty() || !std::ptr::eq(self.frames, other.frames) {
+            return;
+        }
+        mem::swap(&mut self.indices, &mut other.indices);
+        if cfg!(feature = "audit") {
+            self.indices.iter().for_each(|i| self.frames.step(*i, other.place, self.place));
+        }
+    }
+
+    /// Takes over up to `most` frames of a chain.
+    pub(crate) fn refill(&mut self, chain: &mut Taken, most: u32) {
+        if !std::ptr::eq(self.frames, chain.frames) {
+            return;
+        }
+        for _ in 0..most.min(chain.left) {
+            let Some(index) = chain.next.checked_sub(1) else { break };
+            chain.next = self.frames.link(index).load(Ordering::Relaxed);
+            chain.left -= 1;
+            self.frames.step(index, Place::Inbox, self.place);
+            self.indices.push(index);
+        }
+    }
+
+    /// Takes a frame that was never used, where there is one.
+    pub(crate) fn carve(&mut self) {
+        let count = self.frames.count();
+        let claim = |n| (n < count).then_some(n + 1);
+        // Relaxed: the number alone decides who gets the frame.
+        let carved = self.frames.carved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim);
+        if let Ok(index) = carved {
+            self.frames.step(index, Place::Depot, self.place);
+            self.indices.push(index);
+        }
+    }
+
+    /// Gives all frames back to the pool at once, with one compare-and-swap.
+    pub(crate) fn post(&mut self) {
+        let (Some(&last), Some(&first)) = (self.indices.first(), self.indices.last()) else {
+            return;
+        };
+        for pair in self.indices.windows(2) {
+            self.frames.link(pair[1]).store(pair[0] + 1, Ordering::Relaxed);
+        }
+        if cfg!(feature = "audit") {
+            self.indices.iter().for_each(|i| self.frames.step(*i, self.place, Place::Inbox));
+        }
+        self.frames.give_back(first, last, self.indices.len() as u32);
+        self.indices.clear();
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        self.post();
+    }
+}
+
+/// Frames taken off the return list, still linked as they were: the taker's alone.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    frames: &'static Frames,
+    /// The first frame's index plus one.
+    next: u32,
+    left: u32,
+}
+
+impl Taken {
+    pub(crate) fn new(frames: &'static Frames) -> Self {
+        Self { frames, next: 0, left: 0 }
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.left
+    }
+
+    /// Takes all that was returned, once what was taken before is used up.
+    pub(crate) fn take(&mut self) {
+        if self.left == 0 {
+            (self.next, self.left) = self.frames.returned.take_weighed();
+        }
+    }
+}
+
+/// Free frames that nobody will take again.
+#[derive(Debug)]
+pub(crate) struct Retired {
+    frames: &'static Frames,
+    count: u32,
+}
+
+impl Retired {
+    /// What was never used, and what `taken` has left.
+    pub(crate) fn new(frames: &'static Frames, taken: &mut Taken) -> Self {
+        let count = frames.count();
+        // Relaxed: as in `carve`, which finds nothing from now on.
+        let fresh = count - frames.carved.swap(count, Ordering::Relaxed);
+        let mut retired = Self { frames, count: fresh };
+        retired.add(taken);
+        retired
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(crate) fn frames(&self) -> &'static Frames {
+        self.frames
+    }
+
+    /// Retires what was returned.
+    pub(crate) fn collect(&mut self) {
+        let mut taken = Taken::new(self.frames);
+        taken.take();
+        self.add(&mut taken);
+    }
+
+    fn add(&mut self, taken: &mut Taken) {
+        if std::ptr::eq(self.frames, taken.frames) {
+            self.count += mem::take(&mut taken.left);
+            taken.next = 0;
+        }
+    }
+
+    /// Gives the pool's pages to the system, where all frames are retired; says whether they are.
+    pub(crate) fn discard(&self) -> bool {
+        let all = self.count == self.frames.count();
+        if all {
+            (0..self.count).for_each(|index| self.frames.witnesses.write(index));
+            let len = self.count as usize * self.frames.size as usize;
+            // SAFETY: the range is one region. Its bytes are reached through slices only, and there
+            // are none: each frame was free when it was counted, once, and from where it was taken
+            // to be counted nobody can get it again. What its last holders did happened before, as
+            // the take of the return list acquires it.
+            unsafe { region::discard(self.frames.base, len) };
+        }
+        all
     }
 }
 
@@ -207,6 +375,12 @@ impl FrameSlice {
     /// The number of the frame in its pool.
     pub fn index(&self) -> u32 {
         self.index
+    }
+
+    /// Where the part begins in its pool's memory, as a device counts: from the first byte of the
+    /// first frame.
+    pub fn address(&self) -> u64 {
+        u64::from(self.index) * u64::from(self.frames.size) + u64::from(self.offset)
     }
 
     /// Bytes in the part.
@@ -227,6 +401,11 @@ impl FrameSlice {
     /// Where the part begins in its frame.
     pub fn offset(&self) -> usize {
         self.offset.into()
+    }
+
+    #[inline]
+    pub(crate) fn frames(&self) -> &'static Frames {
+        self.frames
     }
 
     /// Whether both are of one pool.
@@ -306,11 +485,8 @@ impl Drop for FrameSlice {
         if !self.owners().leave() {
             return;
         }
-        // Relaxed: published by the release in the word.
-        let link = &self.frames.links[self.index as usize];
-        let link = |next| link.store(next, Ordering::Relaxed);
-        let pushed = self.frames.returned.push(self.index, 1, Bound::NONE, link);
-        debug_assert!(matches!(pushed, Push::Landed { .. }), "the list is never closed");
+        self.frames.step(self.index, Place::InUse, Place::Inbox);
+        self.frames.give_back(self.index, self.index, 1);
     }
 }
 

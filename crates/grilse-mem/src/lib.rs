@@ -11,9 +11,10 @@
 //! - [`Home`] is the address that an object carries: who took it, and so where it goes when somebody
 //!   else lets go of it.
 //! - [`FramePool`] hands out blocks of plain bytes for devices to write; [`FrameSlice`] is a share
-//!   in one.
+//!   in one; [`Returns`] gathers those that a thread frees, and [`Loans`] knows those that a device
+//!   has.
 //!
-//! Unsafe code lives in `arena.rs`, `frame.rs` and `region.rs`, and nowhere else.
+//! Unsafe code lives in `arena.rs`, `frame.rs`, `list.rs` and `region.rs`, and nowhere else.
 #![deny(unsafe_code)]
 
 mod arena;
@@ -23,6 +24,7 @@ mod frame;
 mod home;
 mod ledger;
 mod list;
+mod loans;
 mod magazine;
 #[cfg(all(test, loom))]
 mod models;
@@ -30,7 +32,9 @@ mod outbox;
 mod owners;
 mod place;
 mod policy;
+mod pool;
 mod region;
+mod returns;
 mod sleep;
 mod stats;
 mod switch;
@@ -39,15 +43,18 @@ mod sync;
 pub use arena::{Arena, Counted, Recycle, Share, Shared, Slot};
 pub use cache::Cache;
 pub use depot::Depot;
-pub use frame::{FrameLedger, FramePool, FrameSlice, Frames, PoolError};
+pub use frame::FrameSlice;
 pub use home::{Home, Role};
 pub use ledger::Ledger;
+pub use loans::Loans;
 pub use magazine::Magazine;
 pub use place::{Place, Places};
 pub use policy::{
     Alien, BadPolicy, DeferList, Demand, FlushEnd, Init, Kick, Overflow, Policy, PoolNuma, SameCpu,
     ShellCache, SlabModel, TaskRefill,
 };
+pub use pool::{Closing, FrameLedger, FramePool, PoolError};
 pub use region::{MapError, Node, Pages};
+pub use returns::Returns;
 pub use stats::{Histogram, Stats};
 pub use switch::{Snapshot, Switch};

@@ -56,7 +56,8 @@ impl Word {
         Self(AtomicU64::new(0))
     }
 
-    /// Pushes `index` with its weight. `link` stores what the index is to link to.
+    /// Pushes `index` with its weight. `link` stores what the index is to link to; for a chain, the
+    /// index is its first, the weight that of all, and the link that of its last.
     #[inline]
     pub(crate) fn push(&self, index: u32, weight: u32, bound: Bound, link: impl Fn(u32)) -> Push {
         let mut word = self.0.load(Ordering::Relaxed);
@@ -85,12 +86,19 @@ impl Word {
     /// Takes all; returns the newest index plus one, 0 where there is none. For the one consumer.
     #[inline]
     pub(crate) fn take(&self) -> u32 {
+        self.take_weighed().0
+    }
+
+    /// The same, and the weight of what was taken.
+    #[inline]
+    pub(crate) fn take_weighed(&self) -> (u32, u32) {
         // The common answer is "nothing", and a load leaves the line shared.
         if self.0.load(Ordering::Relaxed) & INDEX == 0 {
-            return 0;
+            return (0, 0);
         }
         // Acquire: pairs with the release in `push`.
-        (self.0.fetch_and(CLOSED, edge("take", Ordering::Acquire)) & INDEX) as u32
+        let word = self.0.fetch_and(CLOSED, edge("take", Ordering::Acquire));
+        ((word & INDEX) as u32, ((word & WEIGHT) >> 32) as u32)
     }
 
     /// Refuses pushes from now on, and takes all.

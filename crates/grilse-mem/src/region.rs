@@ -108,6 +108,24 @@ impl Region {
     }
 }
 
+/// Gives the pages of a range to the system; its bytes read as zero from then on. The addresses stay
+/// mapped. What the system refuses stays as it is: nothing depends on it.
+///
+/// # Safety
+/// The range is of one region, begins on a page, and nobody has a reference into it.
+#[cfg(not(any(loom, miri)))]
+pub(crate) unsafe fn discard(base: NonNull<u8>, len: usize) {
+    // SAFETY: the caller vouches for the range, and that nobody looks at its bytes.
+    unsafe { libc::madvise(base.as_ptr().cast(), len, libc::MADV_DONTNEED) };
+}
+
+/// The heap keeps what it has.
+///
+/// # Safety
+/// As above.
+#[cfg(any(loom, miri))]
+pub(crate) unsafe fn discard(_base: NonNull<u8>, _len: usize) {}
+
 #[cfg(not(any(loom, miri)))]
 fn map_large(len: usize) -> (io::Result<NonNull<u8>>, Pages) {
     // The mapping reserves its huge pages or fails: none can be missing at first touch.
