@@ -320,7 +320,7 @@ fn build(ctx: &mut Ctx, pool: &mut FramePool, meta: Meta, frame: &[u8]) -> Optio
         None => (&frame[..0], frame),
     };
     let frames = (frame.len() / HEAD_BYTES) as u32 + 1;
-    if frames > pool.available() {
+    if frames > ctx.available_frames(pool) {
         return None;
     }
     let mut skb = build_one(ctx, pool, front, &mut rest)?;
@@ -335,7 +335,7 @@ fn build(ctx: &mut Ctx, pool: &mut FramePool, meta: Meta, frame: &[u8]) -> Optio
 /// Builds a packet of `front` and as much of `rest` as head and fragments hold, and takes that off
 /// `rest`.
 fn build_one(ctx: &mut Ctx, pool: &mut FramePool, front: &[u8], rest: &mut &[u8]) -> Option<Skb> {
-    let mut head = pool.take()?;
+    let mut head = ctx.take_frame(pool)?;
     let room = &mut head.bytes_mut()?[HEADROOM..];
     room[..front.len()].copy_from_slice(front);
     let len = front.len() + fill(&mut room[front.len()..], rest);
@@ -344,7 +344,7 @@ fn build_one(ctx: &mut Ctx, pool: &mut FramePool, front: &[u8], rest: &mut &[u8]
         if rest.is_empty() {
             break;
         }
-        let mut frag = pool.take()?;
+        let mut frag = ctx.take_frame(pool)?;
         let len = fill(frag.bytes_mut()?, rest);
         frag.set_range(0..len);
         skb.add_frag(frag).ok()?;

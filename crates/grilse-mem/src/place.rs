@@ -62,6 +62,10 @@ mod byte {
     pub(crate) struct PlaceByte(AtomicU8);
 
     impl PlaceByte {
+        pub(crate) fn new() -> Self {
+            Self(AtomicU8::new(Place::InUse as u8))
+        }
+
         #[track_caller]
         pub(crate) fn step(&self, from: Place, to: Place) {
             // Relaxed: the byte follows the object, whose own moves carry the edges.
@@ -89,6 +93,10 @@ mod byte {
     pub(crate) struct PlaceByte;
 
     impl PlaceByte {
+        pub(crate) fn new() -> Self {
+            Self
+        }
+
         #[inline(always)]
         pub(crate) fn step(&self, _from: Place, _to: Place) {}
 

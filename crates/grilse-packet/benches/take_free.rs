@@ -42,7 +42,7 @@ fn skbs(ctx: &mut Ctx, batch: &mut Batch) {
 fn frames(ctx: &mut Ctx, pool: &mut FramePool, batch: &mut Batch) {
     for _ in 0..BURSTS {
         for _ in 0..BURST {
-            let Some(frame) = pool.take() else { panic!("frames for one burst") };
+            let Some(frame) = ctx.take_frame(pool) else { panic!("frames for one burst") };
             let Ok(mut skb) = ctx.build(frame, 128, HEADERS.len()) else { panic!("an skb") };
             let Some(headers) = skb.linear_mut() else { panic!("nobody shares it") };
             headers.copy_from_slice(black_box(&HEADERS));

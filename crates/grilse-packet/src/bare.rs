@@ -20,7 +20,7 @@ impl Skb {
     /// and has a context only later.
     pub fn into_bare(self) -> Bare {
         let mut shell = self.into_shell();
-        shell.release();
+        shell.release(drop);
         Bare(shell)
     }
 }

@@ -4,7 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem;
 
-use grilse_mem::{Cache, Counted, FrameSlice, Home, Policy, Slot, Snapshot, Stats};
+use grilse_mem::{
+    Cache, Counted, FramePool, FrameSlice, Home, Policy, Returns, Slot, Snapshot, Stats,
+};
 use grilse_wire::Meta;
 
 use crate::bare::Bare;
@@ -19,6 +21,7 @@ use crate::skb::Skb;
 pub struct Ctx {
     shells: Cache<Shell>,
     data: Cache<Counted<Data>>,
+    returns: Returns,
     home: &'static Home<Shell>,
     policy: Snapshot,
     /// The time of this round, in nanoseconds of the engine's clock.
@@ -72,6 +75,7 @@ impl Ctx {
         Ok(Self {
             shells: Cache::new(seat.homes.shells).ok_or(NoMagazines)?,
             data: Cache::new(seat.homes.data).ok_or(NoMagazines)?,
+            returns: Returns::new(),
             home: seat.homes.shells,
             policy: Snapshot::default(),
             now_ns: 0,
@@ -88,12 +92,14 @@ impl Ctx {
         self.seat.memory.switch.look(&mut self.policy);
         self.shells.begin(now_ns, &self.policy.policy);
         self.data.begin(now_ns, &self.policy.policy);
+        self.returns.begin(&self.policy.policy);
     }
 
     /// Ends a round: posts what was freed for others, and tells the ledger what is left here.
     pub fn end(&mut self) {
         self.shells.end();
         self.data.end();
+        self.returns.end();
     }
 
     /// The policy of this round.
@@ -111,12 +117,14 @@ impl Ctx {
     pub fn flush(&mut self) {
         self.shells.flush();
         self.data.flush();
+        self.returns.flush();
     }
 
     /// Sleeps until something comes home, or somebody wakes this seat. With `starving`, whatever
     /// comes home wakes it at once; else only what the policy finds worth a wake-up.
     pub fn sleep(&mut self, starving: bool) {
         self.data.end();
+        self.returns.flush();
         self.shells.sleep(starving);
     }
 
@@ -158,6 +166,18 @@ impl Ctx {
         done
     }
 
+    /// A frame of a pool that this thread owns; `None` while all are in use. Those that this thread
+    /// frees wait here for the next call.
+    #[inline]
+    pub fn take_frame(&mut self, pool: &mut FramePool) -> Option<FrameSlice> {
+        pool.take_with(&mut self.returns)
+    }
+
+    /// How many frames [`take_frame`](Self::take_frame) can have now, at least.
+    pub fn available_frames(&self, pool: &FramePool) -> u32 {
+        pool.available() + self.returns.held(pool)
+    }
+
     /// A packet whose linear bytes are `len` bytes of `frame`, beginning at `start` (`build_skb`).
     ///
     /// # Errors
@@ -176,7 +196,9 @@ impl Ctx {
         let Some(mut skb) = self.take() else { return Err(frame) };
         frame.set_range(0..size);
         let shell = skb.shell_mut();
-        shell.head = Some(frame);
+        let none = shell.head.replace(frame);
+        debug_assert!(none.is_none(), "a fresh packet has no frame");
+        mem::forget(none);
         shell.start = start as u32;
         shell.linear = len as u32;
         shell.len = len as u32;
@@ -191,7 +213,7 @@ impl Ctx {
         if shell.has_chain && !shell.has_destructor {
             self.consume_chain(&mut shell);
         }
-        shell.release();
+        shell.release(|frame| self.returns.free(frame));
         self.free(Bare::of(shell));
     }
 

@@ -143,26 +143,28 @@ impl Shell {
     }
 
     /// Lets go of all that has a meaning outside: fragments, frame, chained packets, shared data.
-    /// What is left may lie in a cache.
+    /// What is left may lie in a cache. Frames go where `free` sends them.
     #[inline]
-    pub(crate) fn release(&mut self) {
-        self.head = None;
+    pub(crate) fn release(&mut self, mut free: impl FnMut(FrameSlice)) {
+        if let Some(frame) = self.head.take() {
+            free(frame);
+        }
         let plain = !self.has_frags && !self.has_chain && !self.has_destructor;
         if !plain || !matches!(self.data, DataOwner::Sole(_)) {
-            self.release_rest();
+            self.release_rest(&mut free);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn release_rest(&mut self) {
+    fn release_rest(&mut self, free: &mut dyn FnMut(FrameSlice)) {
         self.has_destructor = false;
         let destructor = self.destructor.take();
         match self.data.sole() {
             Some(data) => {
-                data.frags.clear();
+                data.frags.clear(&mut *free);
                 if destructor.is_some() {
-                    data.chain.for_each_mut(|skb| skb.shell_mut().release());
+                    data.chain.for_each_mut(|skb| skb.shell_mut().release(&mut *free));
                 }
             }
             None => self.data = DataOwner::None,
@@ -192,8 +194,8 @@ impl Data {
         })
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.frags.clear();
+    pub(crate) fn clear(&mut self, free: impl FnMut(FrameSlice)) {
+        self.frags.clear(free);
         self.chain.clear();
     }
 }
@@ -266,8 +268,8 @@ impl Frags {
         self.items[self.n].take()
     }
 
-    pub(crate) fn clear(&mut self) {
-        while self.pop().is_some() {}
+    pub(crate) fn clear(&mut self, free: impl FnMut(FrameSlice)) {
+        std::iter::from_fn(|| self.pop()).for_each(free);
     }
 }
 
@@ -276,7 +278,7 @@ impl Recycle for Shell {
 
     /// An skb that goes out of scope without a context: released here, and posted home.
     fn recycle(mut slot: Slot<Self>) {
-        slot.release();
+        slot.release(drop);
         match slot.home {
             Some(home) => home.post(slot),
             // Only a shell that was never taken has no home, and those lie in magazines. It stays
@@ -289,7 +291,7 @@ impl Recycle for Shell {
 impl Share for Data {
     /// Data whose last owner was a clone that had no shell to leave it with.
     fn recycle(mut slot: Slot<Counted<Self>>) {
-        slot.clear();
+        slot.clear(drop);
         let depot = slot.depot;
         depot.give_one(slot);
     }

@@ -82,8 +82,8 @@ impl Skb {
     }
 
     /// Calls `destructor` once, when this packet is released: consumed, dropped or let go, on
-    /// whichever thread that is (`skb->destructor`). What its frames stood in is free by then; a
-    /// clone has no destructor.
+    /// whichever thread that is (`skb->destructor`). Its frames are given up by then; a clone has no
+    /// destructor.
     ///
     /// # Errors
     /// The destructor, where the packet has one already.
