@@ -1,0 +1,196 @@
+//! Grilse, as it stands: bare slots where no byte is touched, skbs where some are.
+//!
+//! A policy is one line in [`contestants`].
+
+use grilse_mem::{Cache, Depot, Home, Recycle, Role, Slot};
+use grilse_packet::{Ctx, Memory, Skb};
+use grilse_wire::Packet;
+
+use crate::many;
+use crate::pair::{Contestant, Pair};
+use crate::pool::{INTERFACE, OBJECTS, Object, PROTOCOL, Pool, SEATS, Seat};
+use crate::work::Work;
+
+/// The contestants, the one that all others are compared with first.
+pub(crate) fn contestants(cpus: [usize; 2]) -> Vec<Box<dyn Contestant>> {
+    const HANDLES: &[Work] = &[Work::SameOne, Work::SameBurst, Work::Pipe, Work::Pairwise];
+    vec![
+        Pair::boxed("grilse slots", HANDLES, cpus, Slots::new()),
+        Pair::boxed("grilse skbs", &Work::ALL, cpus, Skbs::new()),
+    ]
+}
+
+/// What is lost when three threads give to one, and one to three.
+pub(crate) fn lost_by_many(bursts: u64) -> Vec<(&'static str, usize)> {
+    vec![("grilse skbs", many::lost(Skbs::new, bursts))]
+}
+
+/// The memory core alone, with the least object that can go home.
+struct Slots {
+    depot: &'static Depot<Cell>,
+    homes: [&'static Home<Cell>; SEATS],
+}
+
+/// One line that knows its home, as an skb's shell does.
+#[repr(align(64))]
+struct Cell {
+    home: Option<&'static Home<Cell>>,
+}
+
+impl Recycle for Cell {
+    fn recycle(slot: Slot<Self>) {
+        if let Some(home) = slot.home {
+            home.post(slot);
+        }
+    }
+}
+
+impl Slots {
+    fn new() -> Self {
+        let depot = Depot::new(OBJECTS as u32, None, |_| Cell { home: None });
+        let depot = depot.expect("half a megabyte");
+        Self { depot, homes: [0, 1, 2, 3].map(|id| Home::new(Role::Worker, id, depot)) }
+    }
+}
+
+impl Pool for Slots {
+    type Handle = Slot<Cell>;
+    type Seat = SlotSeat;
+
+    fn seat(&'static self, side: usize) -> SlotSeat {
+        let cache = Cache::new(self.depot).expect("two magazines");
+        SlotSeat { cache, home: self.homes[side] }
+    }
+
+    fn in_use(&'static self) -> Option<usize> {
+        Some((self.depot.made() - self.depot.stocked()) as usize)
+    }
+}
+
+struct SlotSeat {
+    cache: Cache<Cell>,
+    home: &'static Home<Cell>,
+}
+
+impl Seat<Slot<Cell>> for SlotSeat {
+    #[inline]
+    fn begin(&mut self) {
+        for slot in self.home.collect() {
+            self.cache.put(slot);
+        }
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<Slot<Cell>> {
+        let mut slot = self.cache.take()?;
+        // No write where that is known: then the line stays shared.
+        if !slot.home.is_some_and(|home| std::ptr::eq(home, self.home)) {
+            slot.home = Some(self.home);
+        }
+        Some(slot)
+    }
+
+    #[inline]
+    fn free(&mut self, slot: Slot<Cell>) {
+        match slot.home {
+            Some(home) if !std::ptr::eq(home, self.home) => home.post(slot),
+            _ => self.cache.put(slot),
+        }
+    }
+}
+
+impl Drop for SlotSeat {
+    fn drop(&mut self) {
+        self.home.close();
+    }
+}
+
+impl Object for Slot<Cell> {
+    fn write<const SHELL: usize, const HEAD: usize>(&mut self, _seq: u64) {
+        debug_assert_eq!(SHELL + HEAD, 0, "slots are handles");
+    }
+
+    fn read<const SHELL: usize, const HEAD: usize>(&self) -> u64 {
+        debug_assert_eq!(SHELL + HEAD, 0, "slots are handles");
+        0
+    }
+}
+
+/// The whole skb, through the door that workers use.
+struct Skbs(&'static Memory);
+
+impl Skbs {
+    fn new() -> Self {
+        Self(Memory::new(OBJECTS as u32, None).expect("twenty megabytes"))
+    }
+}
+
+impl Pool for Skbs {
+    type Handle = Skb;
+    type Seat = Ctx;
+
+    fn seat(&'static self, _side: usize) -> Ctx {
+        Ctx::new(self.0.seat(Role::Worker)).expect("magazines for two")
+    }
+
+    fn in_use(&'static self) -> Option<usize> {
+        Some(self.0.ledgers().shells.in_use as usize)
+    }
+}
+
+impl Seat<Skb> for Ctx {
+    #[inline]
+    fn begin(&mut self) {
+        Ctx::begin(self, 0);
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<Skb> {
+        Ctx::take(self)
+    }
+
+    #[inline]
+    fn free(&mut self, skb: Skb) {
+        self.consume(skb);
+    }
+
+    #[inline]
+    fn end(&mut self) {
+        Ctx::end(self);
+    }
+}
+
+/// Taking an skb zeroes its lines and writes its length, which is the first of the six words. Its
+/// shell has no lines to spare: two more of the head stand for the third and the fourth.
+impl Object for Skb {
+    #[inline(always)]
+    fn write<const SHELL: usize, const HEAD: usize>(&mut self, seq: u64) {
+        let meta = self.meta_mut();
+        meta.seq = seq;
+        meta.time_ns = seq + 1;
+        meta.hash = seq as u32;
+        meta.interface = INTERFACE;
+        meta.protocol = PROTOCOL;
+        let lines = SHELL + HEAD - 2;
+        if lines > 0 {
+            let bytes = self.put(lines * 64).expect("a head of 2 KiB");
+            for word in bytes.as_chunks_mut().0 {
+                *word = seq.to_ne_bytes();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn read<const SHELL: usize, const HEAD: usize>(&self) -> u64 {
+        let meta = self.meta();
+        let mut sum = (self.len() - (SHELL - 2) * 64) as u64;
+        sum += meta.seq + meta.time_ns + u64::from(meta.hash);
+        sum += u64::from(meta.interface) + u64::from(meta.protocol);
+        if SHELL + HEAD > 2 {
+            for word in self.front().as_chunks().0 {
+                sum += u64::from_ne_bytes(*word);
+            }
+        }
+        sum
+    }
+}
