@@ -21,12 +21,11 @@ pub(crate) fn contestants(cpus: [usize; 2]) -> Result<(Vec<Box<dyn Contestant>>,
     if !Path::new(PROGRAM).exists() {
         return Err("not built: `make -C benches/peers`, which needs dpdk-dev".to_owned());
     }
-    let pages: &[&str] =
-        if free_huge_pages() >= 64 { &["-m", "128"] } else { &["--no-huge", "-m", "128"] };
+    // In memory: without a mounted hugetlbfs, and without files that outlive a crash.
+    let pages = if free_huge_pages() >= 64 { "--in-memory" } else { "--no-huge" };
     let child = Command::new(PROGRAM)
-        .args(["--no-pci", "--no-telemetry", "--no-shconf", "--log-level=*:error", "-l"])
+        .args(["--no-pci", "--no-telemetry", "--log-level=*:error", "-m", "128", pages, "-l"])
         .arg(format!("{},{}", cpus[0], cpus[1]))
-        .args(pages)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();

@@ -1,14 +1,18 @@
-//! The floor: two threads that know each other, and a ring that carries each burst back whole.
+//! Two floors, neither of them an allocator, across two cores.
 //!
-//! It asks no object where it belongs, so it is no allocator, and it works across two cores only;
-//! what it costs, nobody who moves objects between cores goes below.
+//! [`Floor`]: two threads that know each other, and a ring that carries each burst back whole. It asks
+//! no object where it belongs; what it costs, nobody who moves objects both ways in bursts of this
+//! size goes below. [`RingOnly`]: numbers instead of objects, and nothing comes back: what the ring
+//! between the cores takes of everybody's time.
 
+use std::hint::black_box;
+use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::object::{Owned, Store, carve};
-use crate::pool::{BURST, Burst, OBJECTS, Pool, Seat, empty};
+use crate::pool::{BURST, Burst, OBJECTS, Object, Pool, Seat, empty};
 
 /// Bursts that exist, and that a ring holds: so none is ever full.
 const BURSTS: usize = OBJECTS / BURST;
@@ -105,5 +109,42 @@ impl Drop for FloorSeat {
         }
         self.loose.extend(self.bursts.drain(..).flat_map(|burst| burst.0).flatten());
         self.store.spill(&mut self.loose, OBJECTS);
+    }
+}
+
+/// Hands out numbers, and forgets them.
+pub(crate) struct RingOnly;
+
+impl Pool for RingOnly {
+    type Handle = NonZeroUsize;
+    type Seat = ();
+
+    fn seat(&'static self, _side: usize) {}
+
+    fn in_use(&'static self) -> Option<usize> {
+        None
+    }
+}
+
+impl Seat<NonZeroUsize> for () {
+    #[inline]
+    fn take(&mut self) -> Option<NonZeroUsize> {
+        Some(NonZeroUsize::MAX)
+    }
+
+    #[inline]
+    fn free(&mut self, number: NonZeroUsize) {
+        black_box(number);
+    }
+}
+
+impl Object for NonZeroUsize {
+    fn write<const SHELL: usize, const HEAD: usize>(&mut self, _seq: u64) {
+        debug_assert_eq!(SHELL + HEAD, 0, "numbers are handles");
+    }
+
+    fn read<const SHELL: usize, const HEAD: usize>(&self) -> u64 {
+        debug_assert_eq!(SHELL + HEAD, 0, "numbers are handles");
+        0
     }
 }

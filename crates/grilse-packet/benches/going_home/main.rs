@@ -49,7 +49,7 @@ use std::time::Duration;
 
 use mimalloc::MiMalloc;
 
-use crate::floor::Floor;
+use crate::floor::{Floor, RingOnly};
 use crate::heap::Heap;
 use crate::kernel_list::KernelList;
 use crate::pair::{Contestant, Pair};
@@ -150,6 +150,7 @@ fn main() -> ExitCode {
 fn contestants(cpus: [usize; 2]) -> Vec<Box<dyn Contestant>> {
     const CROSSING: &[Work] = &[Work::Pipe, Work::PipeShell, Work::PipeHead, Work::Pairwise];
     let mut all = grilse::contestants(cpus);
+    all.push(Pair::boxed("ring only", &[Work::Pipe, Work::Pairwise], cpus, RingOnly));
     all.push(Pair::boxed("floor", CROSSING, cpus, Floor::new()));
     all.push(Pair::boxed("kernel list", &Work::ALL, cpus, KernelList::new()));
     all.push(Pair::boxed("crossbeam queue", &Work::ALL, cpus, Shared::new()));

@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use std::alloc::{Layout, alloc_zeroed};
+use std::alloc::{Layout, alloc};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Mutex;
@@ -136,9 +136,12 @@ fn region(bytes: usize) -> NonNull<u8> {
     let bytes = bytes.next_multiple_of(HUGE_PAGE);
     let layout = Layout::from_size_align(bytes, HUGE_PAGE).expect("a few megabytes");
     // SAFETY: the size is not zero.
-    let base = NonNull::new(unsafe { alloc_zeroed(layout) }).expect("a few megabytes");
+    let base = NonNull::new(unsafe { alloc(layout) }).expect("a few megabytes");
+    // Before the first touch: pages that are there stay small.
     // SAFETY: the range was just allocated; advice changes no contents.
     unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+    // SAFETY: the range was just allocated.
+    unsafe { base.write_bytes(0, bytes) };
     base
 }
 
