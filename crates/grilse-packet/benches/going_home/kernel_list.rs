@@ -5,14 +5,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::object::{Llist, Owned, Store, carve};
-use crate::pool::{OBJECTS, Pool, SEATS, Seat};
+use crate::pool::{BURST, Burst, OBJECTS, Pool, SEATS, Seat};
 
 /// `net.core.skb_defer_max`; more, and whoever frees adopts.
 const DEFER_MAX: usize = 128;
-/// `NAPI_SKB_CACHE_SIZE`, `_BULK` and `_FREE` of kernel 6.18.
+/// `NAPI_SKB_CACHE_SIZE`, and `NAPI_SKB_CACHE_BULK`, which is also `_FREE`, of kernel 6.18.
 const CACHE: usize = 128;
-const REFILL: usize = 32;
-const SPILL: usize = 32;
+const BULK: usize = 32;
 
 /// `struct skb_defer_node`.
 #[derive(Default)]
@@ -56,7 +55,7 @@ impl Softnet {
     #[inline]
     fn cache(&mut self, object: Owned) {
         if self.cache.len() == CACHE {
-            self.pool.slab.spill(&mut self.cache, SPILL);
+            self.pool.slab.spill(&mut self.cache, BULK);
         }
         self.cache.push(object);
     }
@@ -77,7 +76,7 @@ impl Seat<Owned> for Softnet {
     #[inline]
     fn take(&mut self) -> Option<Owned> {
         if self.cache.is_empty() {
-            self.pool.slab.refill(&mut self.cache, REFILL);
+            self.pool.slab.refill(&mut self.cache, BULK);
         }
         let mut object = self.cache.pop()?;
         object.stamp(self.me);
@@ -92,6 +91,22 @@ impl Seat<Owned> for Softnet {
             return self.cache(object);
         }
         defer.list.push(object);
+    }
+
+    /// `napi_skb_cache_get_bulk`.
+    #[inline]
+    fn take_burst(&mut self, burst: &mut Burst<Owned>, have: usize) -> usize {
+        let room = BURST - have;
+        if self.cache.len() < room {
+            self.pool.slab.refill(&mut self.cache, BULK);
+        }
+        let from = self.cache.len().saturating_sub(room);
+        let taken = have + self.cache.len() - from;
+        for (place, mut object) in burst.0[have..].iter_mut().zip(self.cache.drain(from..)) {
+            object.stamp(self.me);
+            *place = Some(object);
+        }
+        taken
     }
 }
 
