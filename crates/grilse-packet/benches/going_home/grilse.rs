@@ -2,7 +2,7 @@
 //!
 //! A policy is one line in [`contestants`].
 
-use grilse_mem::{Cache, Depot, Home, Recycle, Role, Slot};
+use grilse_mem::{Cache, Depot, Home, Policy, Recycle, Role, Slot};
 use grilse_packet::{Ctx, Memory, Skb};
 use grilse_wire::Packet;
 
@@ -14,15 +14,16 @@ use crate::work::Work;
 /// The contestants, the one that all others are compared with first.
 pub(crate) fn contestants(cpus: [usize; 2]) -> Vec<Box<dyn Contestant>> {
     const HANDLES: &[Work] = &[Work::SameOne, Work::SameBurst, Work::Pipe, Work::Pairwise];
-    vec![
-        Pair::boxed("grilse slots", HANDLES, cpus, Slots::new()),
-        Pair::boxed("grilse skbs", &Work::ALL, cpus, Skbs::new()),
-    ]
+    let mut all = vec![Pair::boxed("grilse slots", HANDLES, cpus, Slots::new())];
+    for (name, policy) in Policy::PROFILES.iter().rev() {
+        all.push(Pair::boxed(format!("skbs {name}"), &Work::ALL, cpus, Skbs::new(*policy)));
+    }
+    all
 }
 
 /// What is lost when three threads give to one, and one to three.
 pub(crate) fn lost_by_many(bursts: u64) -> Vec<(&'static str, usize)> {
-    vec![("grilse skbs", many::lost(Skbs::new, bursts))]
+    vec![("grilse skbs", many::lost(|| Skbs::new(Policy::GRILSE), bursts))]
 }
 
 /// The memory core alone, with the least object that can go home.
@@ -58,7 +59,7 @@ impl Pool for Slots {
     type Seat = SlotSeat;
 
     fn seat(&'static self, side: usize) -> SlotSeat {
-        let cache = Cache::new(self.depot).expect("two magazines");
+        let cache = Cache::new(self.homes[side]).expect("two magazines");
         SlotSeat { cache, home: self.homes[side] }
     }
 
@@ -75,9 +76,7 @@ struct SlotSeat {
 impl Seat<Slot<Cell>> for SlotSeat {
     #[inline]
     fn begin(&mut self) {
-        for slot in self.home.collect() {
-            self.cache.put(slot);
-        }
+        self.cache.begin(0, &Policy::GRILSE);
     }
 
     #[inline]
@@ -93,15 +92,25 @@ impl Seat<Slot<Cell>> for SlotSeat {
     #[inline]
     fn free(&mut self, slot: Slot<Cell>) {
         match slot.home {
-            Some(home) if !std::ptr::eq(home, self.home) => home.post(slot),
-            _ => self.cache.put(slot),
+            Some(home) => self.cache.free(slot, home),
+            None => self.cache.put(slot),
         }
     }
-}
 
-impl Drop for SlotSeat {
-    fn drop(&mut self) {
-        self.home.close();
+    #[inline]
+    fn take_burst(&mut self, burst: &mut crate::pool::Burst<Slot<Cell>>, have: usize) -> usize {
+        let n = self.cache.take_bulk(&mut burst.0[have..]);
+        for slot in burst.0[have..have + n].iter_mut().flatten() {
+            if !slot.home.is_some_and(|home| std::ptr::eq(home, self.home)) {
+                slot.home = Some(self.home);
+            }
+        }
+        have + n
+    }
+
+    #[inline]
+    fn end(&mut self) {
+        self.cache.end();
     }
 }
 
@@ -120,8 +129,10 @@ impl Object for Slot<Cell> {
 struct Skbs(&'static Memory);
 
 impl Skbs {
-    fn new() -> Self {
-        Self(Memory::new(OBJECTS as u32, None).expect("twenty megabytes"))
+    fn new(policy: Policy) -> Self {
+        let memory = Memory::new(OBJECTS as u32, None).expect("twenty megabytes");
+        memory.set_policy(policy).expect("a named profile");
+        Self(memory)
     }
 }
 
