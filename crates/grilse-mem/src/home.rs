@@ -208,3 +208,40 @@ pub(crate) struct Sent {
     /// The owner was woken.
     pub(crate) woken: bool,
 }
+
+#[cfg(all(test, feature = "audit", not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::Cache;
+
+    #[derive(Debug)]
+    struct Object(#[expect(dead_code, reason = "a cell holds something")] u32);
+
+    impl Recycle for Object {
+        fn recycle(slot: Slot<Self>) {
+            std::mem::forget(slot);
+        }
+    }
+
+    /// Magazines that are lost on the way: missed by count, and named by the places that their
+    /// objects say they are in.
+    #[test]
+    fn lost_magazines_are_missed_by_place() {
+        let depot = Depot::new(200, None, |depot| Object(depot.made())).unwrap();
+        let homes = [0, 1].map(|id| Home::new(Role::Worker, id, depot));
+        let [mut here, mut there] = homes.map(|home| Cache::new(home).unwrap());
+        for _ in 0..60 {
+            let slot = here.take().unwrap();
+            there.free(slot, homes[0]);
+        }
+        assert_eq!((homes[0].waiting(), depot.places().at(Place::Inbox)), (60, 60));
+        std::mem::forget(homes[0].magazines());
+        assert_eq!(homes[0].waiting(), 0, "nobody counts them");
+        std::mem::forget(depot.take_for(Place::Cache));
+        [here, there].iter_mut().for_each(Cache::flush);
+        let (places, counted) = (depot.places(), crate::Ledger::count(depot, homes));
+        assert_eq!((places.at(Place::Inbox), places.at(Place::Cache)), (60, 60));
+        assert_eq!((counted.travelling, counted.cached, counted.in_use), (0, 0, 120));
+        assert_eq!(places.at(Place::InUse), 0, "so these are lost, and not in use");
+    }
+}

@@ -223,7 +223,7 @@ impl<T: Recycle> Drop for Chain<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use std::collections::BTreeMap;
 
@@ -388,5 +388,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// An object that is posted twice ends the process, which says where it was and where it should
+    /// have been. The process is this test, started again.
+    #[cfg(feature = "audit")]
+    #[test]
+    fn an_object_posted_twice_aborts() {
+        const PLANT: &str = "GRILSE_PLANT_DOUBLE_POST";
+        if std::env::var_os(PLANT).is_some() {
+            let arena = Arena::<Object>::reserve(1, None).unwrap();
+            let list = List::new(arena, Place::Inbox);
+            let slot = arena.carve(Object(0)).unwrap();
+            // SAFETY: none: this is the fault. The process ends before anybody uses the twin.
+            let twin = unsafe { arena.claim(0) };
+            for slot in [slot, twin] {
+                list.push(slot, 1, Bound::NONE, Place::InUse).unwrap();
+            }
+            return;
+        }
+        let name = "list::tests::an_object_posted_twice_aborts";
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(PLANT, "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&child.stderr);
+        assert!(!child.status.success(), "{said}");
+        let both = "moves from in use to an inbox, but is in an inbox";
+        assert!(said.contains(both), "{said}");
     }
 }
