@@ -146,7 +146,10 @@ impl Shell {
     /// What is left may lie in a cache. Frames go where `free` sends them.
     #[inline]
     pub(crate) fn release(&mut self, mut free: impl FnMut(FrameSlice)) {
-        if let Some(frame) = self.head.take() {
+        // Looked at before it is taken: a store would dirty the line of a packet that has none.
+        if self.head.is_some()
+            && let Some(frame) = self.head.take()
+        {
             free(frame);
         }
         let plain = !self.has_frags && !self.has_chain && !self.has_destructor;

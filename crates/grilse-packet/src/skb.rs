@@ -333,8 +333,11 @@ impl Skb {
         shell.start = SMALL_START as u32;
         shell.linear = 0;
         shell.len = 0;
-        shell.truesize = UNIT_TRUESIZE;
         shell.meta = Meta::default();
+        // On a line that the plain packet need not dirty.
+        if shell.truesize != UNIT_TRUESIZE {
+            shell.truesize = UNIT_TRUESIZE;
+        }
     }
 
     /// The bytes of `range`, piece by piece.

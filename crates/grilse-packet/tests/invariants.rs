@@ -281,15 +281,16 @@ fn i13_frames_in_flight() {
     let mut pool = FramePool::new(32, 1024, None).unwrap();
     let held: Vec<_> = (1..=32)
         .map(|count| {
-            let skb = ctx.build(pool.take().unwrap(), 0, 100).unwrap();
+            let frame = ctx.take_frame(&mut pool).unwrap();
             assert_eq!(pool.ledger().in_use, count);
-            skb
+            ctx.build(frame, 0, 100).unwrap()
         })
         .collect();
-    assert!(pool.take().is_none());
+    assert!(ctx.take_frame(&mut pool).is_none());
     for (gone, skb) in held.into_iter().enumerate() {
         assert_eq!(pool.ledger().in_use, 32 - gone as u32);
         ctx.consume(skb);
+        ctx.end();
     }
     assert_eq!(pool.ledger().in_use, 0);
 }
