@@ -1,94 +1,120 @@
 //! A thread's cache of one class, and its end of the way home.
 //!
-//! Two magazines are at hand, so that a thread that alternates around a magazine's edge does not go
-//! further each time; behind them stand full ones that came home. What is freed for others gathers
-//! in the outbox and leaves a magazine at a time. A magazine that was emptied goes back to who
-//! filled it, so that in a pipeline nobody goes to the depot at all.
+//! What a thread takes and puts goes through its front: magazines, or the kernel's array. Behind the
+//! front stands the slab, which is nothing but the depot where the front is of magazines and the
+//! policy's slab too. What is freed for others leaves by `away.rs`.
+//!
+//! Invariant: an object in the front is in [`Place::Cache`]; one that the slab has is in
+//! [`Place::Depot`], though others may not reach it.
 
-use std::mem;
+mod away;
+mod magazines;
+mod stack;
 
 use crate::arena::{Recycle, Slot};
 use crate::depot::Depot;
 use crate::home::{Home, Role};
 use crate::list::Bound;
-use crate::magazine::Magazine;
-use crate::outbox::{Outbox, Way};
+use crate::outbox::Outbox;
 use crate::place::Place;
-use crate::policy::{Alien, Kick, Overflow, Policy};
+use crate::policy::{FlushEnd, Policy, SameCpu, ShellCache, TaskRefill};
+use crate::slab::Slab;
 use crate::stats::Stats;
+
+use away::Route;
+use magazines::{Empties, Magazines};
+use stack::Stack;
 
 /// Free objects of one thread. Not shared; whoever owns it is the only one to touch it.
 #[derive(Debug)]
 pub struct Cache<T: Recycle> {
+    front: Front<T>,
     home: &'static Home<T>,
-    depot: &'static Depot<T>,
-    policy: Policy,
-    /// What the policy does with what this owner frees away from home.
-    alien: Alien,
+    /// What this owner does with what it frees away from home.
+    route: Route,
+    /// Whether what it frees at home goes past the front.
+    past_front: bool,
     bound: Bound,
     now_ns: u64,
-    /// Taken from and put to.
-    loaded: Slot<Magazine<T>>,
-    /// Full, empty, or what `loaded` was before.
-    spare: Slot<Magazine<T>>,
-    /// Magazines that hold something: they came home, or were adopted.
-    stock: Vec<Slot<Magazine<T>>>,
-    empties: Vec<Slot<Magazine<T>>>,
+    slab: Slab<T>,
+    empties: Empties<T>,
     outbox: Outbox<T>,
+    depot: &'static Depot<T>,
     misses: u32,
+    policy: Policy,
     stats: Stats,
 }
 
-/// Empty magazines kept at hand.
-const EMPTIES: usize = 4;
+/// What takes and puts meet first.
+#[derive(Debug)]
+enum Front<T: Recycle> {
+    Magazines(Magazines<T>),
+    Stack(Stack<T>),
+}
 
 impl<T: Recycle> Cache<T> {
     /// An empty cache for the owner of `home`; `None` when the depot has no magazine left for it.
     pub fn new(home: &'static Home<T>) -> Option<Self> {
         let depot = home.depot();
-        let (loaded, spare) = (depot.take_empty()?, depot.take_empty()?);
-        home.open();
         let policy = Policy::default();
-        Some(Self {
+        let front = Front::Magazines(Magazines::new(depot)?);
+        home.open();
+        let mut cache = Self {
+            front,
             home,
-            depot,
-            policy,
-            alien: alien(home.role(), &policy),
-            bound: bound::<T>(&policy),
+            route: Route::of(home.role(), &policy),
+            past_front: false,
+            bound: away::bound::<T>(&policy),
             now_ns: 0,
-            loaded,
-            spare,
-            stock: Vec::new(),
-            empties: Vec::with_capacity(EMPTIES),
+            slab: Slab::new(&policy, depot),
+            empties: Empties::new(home),
             outbox: Outbox::new(),
+            depot,
             misses: 0,
+            policy,
             stats: Stats::default(),
-        })
+        };
+        cache.adopt_policy(&policy);
+        Some(cache)
     }
 
     /// Begins a round: takes over the policy, and what came home.
     pub fn begin(&mut self, now_ns: u64, policy: &Policy) {
+        self.begin_with(now_ns, policy, |_| ());
+    }
+
+    /// The same, and calls `each` with every object that came home.
+    pub fn begin_with(&mut self, now_ns: u64, policy: &Policy, each: impl FnMut(&mut T)) {
         self.now_ns = now_ns;
         if self.policy != *policy {
-            self.policy = *policy;
-            self.alien = alien(self.home.role(), policy);
-            self.bound = bound::<T>(policy);
+            self.adopt_policy(policy);
         }
-        self.drain();
+        self.drain_with(each);
+        if let Front::Stack(stack) = &mut self.front {
+            stack.begin();
+        }
     }
 
     /// Ends a round: posts what is gathered for others, and tells the ledger what is left.
     pub fn end(&mut self) {
-        while let Some(id) = self.outbox.any_open() {
-            self.post(id);
+        self.post_all();
+        if let Front::Stack(stack) = &mut self.front {
+            stack.end();
         }
-        self.home.say(self.len(), self.outbox.len());
+        if self.policy.shell_cache == ShellCache::Round {
+            self.flush_front();
+        }
+        self.say();
     }
 
     /// Takes an object; `None` when the class is exhausted.
     #[inline]
     pub fn take(&mut self) -> Option<Slot<T>> {
-        let slot = match self.loaded.pop() {
+        let slot = match &mut self.front {
+            Front::Magazines(magazines) => magazines.pop(),
+            Front::Stack(stack) => stack.pop(),
+        };
+        let slot = match slot {
             Some(slot) => slot,
             None => self.take_slow()?,
         };
@@ -100,11 +126,11 @@ impl<T: Recycle> Cache<T> {
     /// were: fewer than asked for when the class is exhausted.
     #[inline]
     pub fn take_bulk(&mut self, out: &mut [Option<Slot<T>>]) -> usize {
-        let mut taken = self.loaded.pop_into(out);
+        let mut taken = self.front.pop_into(out);
         while taken < out.len() {
             let Some(slot) = self.take_slow() else { break };
             out[taken] = Some(slot);
-            taken += 1 + self.loaded.pop_into(&mut out[taken + 1..]);
+            taken += 1 + self.front.pop_into(&mut out[taken + 1..]);
         }
         if cfg!(feature = "audit") {
             let all = out[..taken].iter().flatten();
@@ -113,49 +139,70 @@ impl<T: Recycle> Cache<T> {
         taken
     }
 
+    /// Takes an object past the front (`kmem_cache_alloc`); `None` when the class is exhausted.
+    pub fn take_past_front(&mut self) -> Option<Slot<T>> {
+        self.slab.take(Place::InUse)
+    }
+
     /// Puts an object that this thread frees and keeps.
     #[inline]
     pub fn put(&mut self, slot: Slot<T>) {
         slot.step(Place::InUse, Place::Cache);
-        if let Err(slot) = self.loaded.push(slot) {
+        let refused = match &mut self.front {
+            Front::Magazines(magazines) => magazines.push(slot),
+            Front::Stack(stack) => stack.push(slot),
+        };
+        if let Err(slot) = refused {
             self.put_slow(slot);
         }
+    }
+
+    /// Puts an object past the front (`kmem_cache_free`).
+    pub fn put_past_front(&mut self, slot: Slot<T>) {
+        self.slab.give(slot, Place::InUse);
     }
 
     /// Frees an object of `home`: keeps it, or sends it on its way.
     #[inline]
     pub fn free(&mut self, slot: Slot<T>, home: &'static Home<T>) {
-        if std::ptr::eq(home, self.home) { self.put(slot) } else { self.free_alien(slot, home) }
-    }
-
-    /// Takes in what came home; returns how many objects that were.
-    pub fn drain(&mut self) -> usize {
-        let mut came = 0;
-        for mut magazine in self.home.magazines() {
-            came += magazine.len();
-            self.stats.parked(self.now_ns.saturating_sub(magazine.sent_ns), magazine.len());
-            magazine.step_all(Place::Inbox, Place::Cache);
-            self.keep(magazine);
-        }
-        for slot in self.home.strays() {
-            came += 1;
+        if !std::ptr::eq(home, self.home) {
+            self.free_alien(slot, home);
+        } else if self.past_front {
+            self.put_past_front(slot);
+        } else {
             self.put(slot);
         }
-        for magazine in self.home.empties() {
-            self.keep_empty(magazine);
-        }
-        came
+    }
+
+    /// Whether what this owner frees for `home` stays with it, as far as the policy decides.
+    #[inline]
+    pub fn keeps(&self, home: &'static Home<T>) -> bool {
+        let ours = std::ptr::eq(home.depot(), self.depot);
+        std::ptr::eq(home, self.home) || (ours && matches!(self.route, Route::Adopt | Route::Slab))
+    }
+
+    /// Takes in what came home; returns how many objects that was.
+    pub fn drain(&mut self) -> usize {
+        self.drain_with(|_| ())
     }
 
     /// How many objects it holds.
     pub fn len(&self) -> usize {
-        let stock: usize = self.stock.iter().map(|magazine| magazine.len()).sum();
-        self.loaded.len() + self.spare.len() + stock
+        match &self.front {
+            Front::Magazines(magazines) => magazines.len(),
+            Front::Stack(stack) => stack.len(),
+        }
     }
 
     /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// How many objects this thread's end of the slab holds: free, in the depot's account, and not
+    /// to be reached by others.
+    pub fn in_slab(&self) -> usize {
+        self.slab.len()
     }
 
     /// How many objects are gathered for others.
@@ -172,21 +219,15 @@ impl<T: Recycle> Cache<T> {
     /// parked here afterwards.
     pub fn flush(&mut self) {
         self.drain();
-        self.end();
-        for magazine in [&mut self.loaded, &mut self.spare] {
-            // One by one: two magazines are few, and an empty one to swap for might not be had.
-            while let Some(slot) = magazine.pop() {
-                slot.step(Place::Cache, Place::InUse);
-                self.depot.give_one(slot);
-            }
-        }
-        self.stock.drain(..).for_each(|magazine| self.depot.give_from(magazine, Place::Cache));
-        self.empties.drain(..).for_each(|magazine| self.depot.give(magazine));
-        self.home.say(self.len(), self.outbox.len());
+        self.post_all();
+        self.flush_front();
+        self.slab.flush();
+        self.empties.flush();
+        self.say();
     }
 
     /// Sleeps until there is something for this home, or somebody wakes it. With `starving`, what
-    /// comes home wakes it at once.
+    /// comes home wakes it at once; but by the kernel's lists only what the policy kicks for does.
     pub fn sleep(&mut self, starving: bool) {
         if self.policy.defer_drain_eager {
             self.drain();
@@ -196,217 +237,129 @@ impl<T: Recycle> Cache<T> {
         home.sleep().sleep(starving, || home.waiting() > 0);
     }
 
+    fn drain_with(&mut self, mut each: impl FnMut(&mut T)) -> usize {
+        let home = self.home;
+        let mut came = 0;
+        for mut magazine in home.magazines() {
+            came += magazine.len();
+            self.stats.parked(self.now_ns.saturating_sub(magazine.sent_ns), magazine.len());
+            magazine.step_all(Place::Inbox, Place::Cache);
+            magazine.for_each_mut(&mut each);
+            self.keep(magazine);
+        }
+        for one_by_one in [home.strays(), home.counted().take(), home.locked().take()] {
+            for mut slot in one_by_one {
+                came += 1;
+                each(&mut slot);
+                self.put(slot);
+            }
+        }
+        self.empties.collect();
+        came
+    }
+
     #[cold]
     #[inline(never)]
     fn take_slow(&mut self) -> Option<Slot<T>> {
-        mem::swap(&mut self.loaded, &mut self.spare);
-        if self.loaded.is_empty() {
-            let full = self.refill()?;
-            let empty = mem::replace(&mut self.loaded, full);
-            self.give_back(empty);
-        }
-        self.loaded.pop()
-    }
-
-    /// A magazine that holds something: of the stock, of what came home meanwhile, of the depot.
-    fn refill(&mut self) -> Option<Slot<Magazine<T>>> {
-        if let Some(full) = self.stock.pop() {
-            return Some(full);
+        if let Some(slot) = self.pop_near() {
+            return Some(slot);
         }
         if self.policy.defer_drain_eager && self.home.waiting() > 0 {
             self.drain();
-            if let Some(full) = self.stock.pop() {
-                return Some(full);
-            }
-            if !self.loaded.is_empty() {
-                // Strays were put to the loaded magazine: that is the one to go on with.
-                let empty = self.depot.take_empty()?;
-                return Some(mem::replace(&mut self.loaded, empty));
+            if let Some(slot) = self.pop_near() {
+                return Some(slot);
             }
         }
         self.home.missed();
         self.misses = self.misses.wrapping_add(1);
         self.stats.refills += 1;
-        self.depot.take_for(Place::Cache)
+        match &mut self.front {
+            Front::Magazines(magazines) => magazines.take_slow(&mut self.slab, &mut self.empties),
+            Front::Stack(stack) => stack.take_slow(&mut self.slab),
+        }
+    }
+
+    fn pop_near(&mut self) -> Option<Slot<T>> {
+        match &mut self.front {
+            Front::Magazines(magazines) => magazines.pop_near(&mut self.empties),
+            Front::Stack(stack) => stack.pop(),
+        }
     }
 
     #[cold]
     #[inline(never)]
     fn put_slow(&mut self, slot: Slot<T>) {
-        mem::swap(&mut self.loaded, &mut self.spare);
-        if self.loaded.is_full() {
-            let Some(empty) = self.empty() else {
-                // Every magazine is under way: the object alone goes.
-                slot.step(Place::Cache, Place::InUse);
-                return self.depot.give_one(slot);
-            };
-            let full = mem::replace(&mut self.loaded, empty);
-            self.keep(full);
-        }
-        let pushed = self.loaded.push(slot);
-        debug_assert!(pushed.is_ok(), "the loaded magazine has room");
-    }
-
-    /// Keeps a magazine of objects as far as the policy allows, else gives it to the depot.
-    fn keep(&mut self, magazine: Slot<Magazine<T>>) {
-        let most = self.policy.shell_size as usize / Magazine::<T>::CAPACITY;
-        if self.stock.len() + 2 < most {
-            self.stock.push(magazine);
-        } else {
-            self.stats.spills += 1;
-            self.depot.give_from(magazine, Place::Cache);
-        }
-    }
-
-    fn empty(&mut self) -> Option<Slot<Magazine<T>>> {
-        if self.empties.is_empty() {
-            self.empties.extend(self.home.empties().take(EMPTIES));
-        }
-        self.empties.pop().or_else(|| self.depot.take_empty())
-    }
-
-    fn keep_empty(&mut self, magazine: Slot<Magazine<T>>) {
-        if self.empties.len() < EMPTIES {
-            self.empties.push(magazine);
-        } else {
-            self.depot.give(magazine);
-        }
-    }
-
-    /// Sends an emptied magazine back to who filled it.
-    fn give_back(&mut self, mut magazine: Slot<Magazine<T>>) {
-        match magazine.sender.take() {
-            Some(sender) if !std::ptr::eq(sender, self.home) => {
-                if let Err(refused) = sender.send_empty(magazine) {
-                    self.keep_empty(refused.slot);
-                }
-            }
-            _ => self.keep_empty(magazine),
-        }
-    }
-
-    #[inline]
-    fn free_alien(&mut self, slot: Slot<T>, home: &'static Home<T>) {
-        if !std::ptr::eq(home.depot(), self.depot) {
-            // Of another memory: nothing of it may be kept here, nor travel in our magazines.
-            return home.post(slot);
-        }
-        match self.alien {
-            Alien::Adopt => self.put(slot),
-            Alien::Slab => self.depot.give_one(slot),
-            Alien::Home | Alien::Adaptive => self.gather(slot, home),
-        }
-    }
-
-    #[inline]
-    fn gather(&mut self, slot: Slot<T>, home: &'static Home<T>) {
-        slot.step(Place::InUse, Place::Outbox);
-        let Self { outbox, empties, home: own, depot, .. } = self;
-        let empty = || {
-            if empties.is_empty() {
-                empties.extend(own.empties().take(EMPTIES));
-            }
-            empties.pop().or_else(|| depot.take_empty())
+        let Self { front, slab, empties, .. } = self;
+        let spilt = match front {
+            Front::Magazines(magazines) => magazines.put_slow(slot, slab, empties),
+            Front::Stack(stack) => stack.put_slow(slot, slab),
         };
-        match outbox.push(home, slot, empty) {
-            Ok(gathered) if gathered >= self.policy.defer_outbox as usize => self.post(home.id()),
-            Ok(_) => {}
-            Err(slot) => {
-                slot.step(Place::Outbox, Place::InUse);
-                home.post(slot);
-            }
+        self.stats.spills += u64::from(spilt);
+    }
+
+    fn flush_front(&mut self) {
+        match &mut self.front {
+            Front::Magazines(magazines) => magazines.flush(&mut self.slab, &mut self.empties),
+            Front::Stack(stack) => stack.flush(&mut self.slab),
         }
     }
 
-    /// Sends what is gathered for the home of this number.
+    fn say(&self) {
+        self.home.say(self.len(), self.outbox.len(), self.slab.len());
+    }
+
+    /// Turns to another policy. What the shapes that it ends hold goes to the depot, where those
+    /// that it begins find it.
     #[cold]
-    #[inline(never)]
-    fn post(&mut self, id: u16) {
-        let Some((lane, mut magazine)) = self.outbox.close(id) else { return };
-        let home = lane.home;
-        let way = match self.alien {
-            Alien::Adaptive => {
-                let missing = home.misses() != mem::replace(&mut lane.course.misses, home.misses());
-                let short = mem::take(&mut self.misses) > 0;
-                lane.course.vote(vote(home.sleep().is_asleep(), missing, short))
+    fn adopt_policy(&mut self, policy: &Policy) {
+        if self.policy.slab_model != policy.slab_model {
+            self.flush_front();
+            self.slab.flush();
+            self.slab = Slab::new(policy, self.depot);
+        }
+        self.policy = *policy;
+        self.slab.tune(policy);
+        self.route = Route::of(self.home.role(), policy);
+        self.past_front = policy.free_same_cpu == SameCpu::Slab;
+        self.bound = away::bound::<T>(policy);
+
+        let task = self.home.role() == Role::Foreign;
+        let off = policy.shell_cache == ShellCache::Off || (task && !policy.shell_task_use);
+        let limit = if off { 0 } else { policy.shell_size as usize };
+        let refill = if task { policy.shell_refill_in_task } else { TaskRefill::Always };
+        self.shape_front(!off && policy.shell_flush_end == FlushEnd::Magazine);
+        match &mut self.front {
+            Front::Magazines(magazines) => {
+                magazines.tune(limit, &mut self.slab, &mut self.empties);
             }
-            _ => Way::Home,
+            Front::Stack(stack) => stack.tune(policy, limit, refill, &mut self.slab),
+        }
+    }
+
+    /// Makes the front one of magazines or an array. It stays an array where no magazines are left.
+    fn shape_front(&mut self, of_magazines: bool) {
+        if of_magazines == matches!(self.front, Front::Magazines(_)) {
+            return;
+        }
+        self.flush_front();
+        let front = if of_magazines {
+            let Some(magazines) = Magazines::new(self.depot) else { return };
+            Front::Magazines(magazines)
+        } else {
+            Front::Stack(Stack::new())
         };
-        match way {
-            Way::Home => {
-                magazine.sender = Some(self.home);
-                magazine.sent_ns = self.now_ns;
-                self.send(home, magazine);
-            }
-            Way::Adopt => self.adopt(magazine),
-            Way::Depot => {
-                self.stats.to_depot += magazine.len() as u64;
-                self.depot.give_from(magazine, Place::Outbox);
-            }
+        self.front = front;
+    }
+}
+
+impl<T: Recycle> Front<T> {
+    #[inline]
+    fn pop_into(&mut self, out: &mut [Option<Slot<T>>]) -> usize {
+        match self {
+            Self::Magazines(magazines) => magazines.pop_into(out),
+            Self::Stack(stack) => stack.pop_into(out),
         }
     }
-
-    fn send(&mut self, home: &'static Home<T>, magazine: Slot<Magazine<T>>) {
-        let objects = magazine.len() as u64;
-        match home.send(magazine, self.bound) {
-            Ok(sent) => {
-                self.stats.sent_home += objects;
-                self.stats.magazines_sent += 1;
-                let wake = sent.tell && self.policy.defer_kick_how == Kick::Wake;
-                self.stats.wakes += u64::from(sent.woken || (wake && home.sleep().wake()));
-            }
-            Err(refused) if refused.closed => {
-                self.stats.to_depot += objects;
-                self.depot.give_from(refused.slot, Place::Outbox);
-            }
-            Err(refused) => {
-                self.stats.overflows += 1;
-                match self.policy.defer_overflow {
-                    Overflow::Adopt => self.adopt(refused.slot),
-                    Overflow::Depot => {
-                        self.stats.to_depot += objects;
-                        self.depot.give_from(refused.slot, Place::Outbox);
-                    }
-                }
-            }
-        }
-    }
-
-    fn adopt(&mut self, mut magazine: Slot<Magazine<T>>) {
-        self.stats.adopted += magazine.len() as u64;
-        magazine.sender = None;
-        magazine.step_all(Place::Outbox, Place::Cache);
-        self.keep(magazine);
-    }
-}
-
-/// The way that the present state speaks for: a home that sleeps needs nothing now; one that runs
-/// dry, or needs no help of ours, gets what is its own; and who runs dry while the home does not
-/// keeps what is at hand.
-fn vote(asleep: bool, missing: bool, short: bool) -> Way {
-    match (asleep, missing, short) {
-        (true, _, _) => Way::Depot,
-        (false, false, true) => Way::Adopt,
-        _ => Way::Home,
-    }
-}
-
-fn alien(role: Role, policy: &Policy) -> Alien {
-    match role {
-        Role::Foreign => policy.free_rx_socket,
-        Role::Worker | Role::Device => policy.free_tx_alien,
-    }
-}
-
-fn bound<T: Recycle>(policy: &Policy) -> Bound {
-    let by_bytes = match policy.defer_bytes_max {
-        0 => u32::MAX,
-        bytes => bytes / T::BYTES,
-    };
-    let most = policy.defer_max.saturating_sub(1).min(by_bytes);
-    let share = u64::from(policy.defer_max) * u64::from(policy.defer_kick_at) / 100;
-    let tell_at = if policy.defer_kick_at == 0 { u32::MAX } else { (share as u32).max(1) };
-    Bound { most, tell_at }
 }
 
 impl<T: Recycle> Drop for Cache<T> {

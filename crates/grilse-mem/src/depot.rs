@@ -3,11 +3,17 @@
 //! Workers come here once per magazine, not once per object, so a lock does. Objects are carved
 //! one magazine at a time when no full one is left: memory is touched as it is needed, and never
 //! more of it than the capacity says.
+//!
+//! The slab models that replay the kernel's stand beside this stock, and give to it what they held
+//! when a policy ends them. So what one model freed, another one finds here.
+
+use std::sync::OnceLock;
 
 use crate::arena::{Arena, Recycle, Slot};
 use crate::magazine::Magazine;
 use crate::place::{Place, Places};
 use crate::region::{MapError, Node, Pages};
+use crate::slab::Slub;
 use crate::sync::{Mutex, lock};
 
 /// The objects of one class, and the magazines that carry them.
@@ -17,6 +23,8 @@ pub struct Depot<T: Recycle> {
     magazines: &'static Arena<Magazine<T>>,
     make: fn(&'static Depot<T>) -> T,
     stock: Mutex<Stock<T>>,
+    /// Slabs, from the first policy on that wants them.
+    slub: OnceLock<Slub<T>>,
 }
 
 #[derive(Debug)]
@@ -56,6 +64,7 @@ impl<T: Recycle> Depot<T> {
             magazines: Arena::reserve(magazines, node)?,
             make,
             stock: Mutex::new(stock),
+            slub: OnceLock::new(),
         })))
     }
 
@@ -81,7 +90,7 @@ impl<T: Recycle> Depot<T> {
             None => self.magazines.carve(Magazine::empty(self)).ok()?,
         };
         while !magazine.is_full() {
-            let Some(slot) = stock.loose.pop().or_else(|| self.make()) else { break };
+            let Some(slot) = self.take_loose_of(&mut stock) else { break };
             let pushed = magazine.push(slot);
             debug_assert!(pushed.is_ok(), "a magazine that is not full takes one more");
         }
@@ -121,21 +130,40 @@ impl<T: Recycle> Depot<T> {
     pub fn take_one(&'static self) -> Option<Slot<T>> {
         let mut stock = lock(&self.stock);
         // What was used before comes first: its memory is there already.
-        let slot = match (stock.loose.pop(), stock.full.pop()) {
-            (Some(loose), full) => {
-                stock.full.extend(full);
-                loose
-            }
-            (None, Some(mut magazine)) => {
-                let slot = magazine.pop();
-                let shelf = if magazine.is_empty() { &mut stock.empty } else { &mut stock.full };
-                shelf.push(magazine);
-                slot?
-            }
-            (None, None) => self.make()?,
-        };
+        let slot = stock.pop().or_else(|| self.take_loose_of(&mut stock))?;
         slot.step(Place::Depot, Place::InUse);
         Some(slot)
+    }
+
+    /// Takes up to `n` objects, for a slab model, to the back of `out`; they stay in
+    /// [`Place::Depot`]. Returns how many those were.
+    pub(crate) fn take_loose(&'static self, n: usize, out: &mut Vec<Slot<T>>) -> usize {
+        let mut stock = lock(&self.stock);
+        let before = out.len();
+        out.extend((0..n).map_while(|_| stock.pop().or_else(|| self.take_loose_of(&mut stock))));
+        out.len() - before
+    }
+
+    /// Gives back what a slab model held: objects in [`Place::Depot`].
+    pub(crate) fn give_loose(&self, slots: impl IntoIterator<Item = Slot<T>>) {
+        lock(&self.stock).loose.extend(slots);
+    }
+
+    /// Makes the objects of one more slab, whose cells are neighbours; fewer where the last slab
+    /// was begun by somebody else, or nothing is left. They are in [`Place::Depot`].
+    pub(crate) fn make_slab(&'static self, cells: u32, out: &mut Vec<Slot<T>>) {
+        // Whoever makes objects holds this lock, so those made here follow each other.
+        let _stock = lock(&self.stock);
+        let until = (self.made() / cells + 1) * cells;
+        while self.made() < until {
+            let Some(slot) = self.make() else { break };
+            out.push(slot);
+        }
+    }
+
+    /// The slabs of this class.
+    pub(crate) fn slub(&'static self) -> &'static Slub<T> {
+        self.slub.get_or_init(|| Slub::new(self.objects))
     }
 
     /// Gives back one object, the slow way.
@@ -154,11 +182,12 @@ impl<T: Recycle> Depot<T> {
         self.objects.carved()
     }
 
-    /// How many objects lie here.
+    /// How many objects lie here, or in slabs that all can reach.
     pub fn stocked(&self) -> u32 {
         let stock = lock(&self.stock);
         let full: usize = stock.full.iter().map(|magazine| magazine.len()).sum();
-        (full + stock.loose.len()) as u32
+        let slabs = self.slub.get().map_or(0, |slub| slub.free(self.made()));
+        (full + stock.loose.len()) as u32 + slabs
     }
 
     /// Which pages the objects stand on.
@@ -179,6 +208,16 @@ impl<T: Recycle> Depot<T> {
         self.magazines
     }
 
+    /// A loose object, or one made now. Where all are made, those in slabs that no thread works on
+    /// come first: the policy that put them there may be gone.
+    fn take_loose_of(&'static self, stock: &mut Stock<T>) -> Option<Slot<T>> {
+        if let Some(slot) = stock.loose.pop().or_else(|| self.make()) {
+            return Some(slot);
+        }
+        self.slub.get()?.take_all(&mut stock.loose);
+        stock.loose.pop()
+    }
+
     fn make(&'static self) -> Option<Slot<T>> {
         // The arena is asked first, as making a value that finds no room would drop it.
         if self.objects.carved() == self.objects.capacity() {
@@ -187,5 +226,19 @@ impl<T: Recycle> Depot<T> {
         let slot = self.objects.carve((self.make)(self)).ok()?;
         slot.step(Place::InUse, Place::Depot);
         Some(slot)
+    }
+}
+
+impl<T: Recycle> Stock<T> {
+    /// What was used before: its memory is there already.
+    fn pop(&mut self) -> Option<Slot<T>> {
+        if let Some(loose) = self.loose.pop() {
+            return Some(loose);
+        }
+        let mut magazine = self.full.pop()?;
+        let slot = magazine.pop();
+        let shelf = if magazine.is_empty() { &mut self.empty } else { &mut self.full };
+        shelf.push(magazine);
+        slot
     }
 }

@@ -9,6 +9,7 @@
 //! What everybody writes stands on lines of its own: two, as processors fetch lines in pairs.
 
 use crate::arena::{Recycle, Slot};
+use crate::defer::{CountedList, Locked};
 use crate::depot::Depot;
 use crate::list::{Bound, Chain, List, Refused};
 use crate::magazine::Magazine;
@@ -37,6 +38,9 @@ pub struct Home<T: Recycle> {
     inbox: Padded<List<Magazine<T>>>,
     /// Objects that came one by one, from whoever had no context.
     strays: Padded<List<T>>,
+    /// Objects that came one by one, in the kernel's ways.
+    locked: Padded<Locked<T>>,
+    counted: Padded<CountedList<T>>,
     /// Empty magazines that come back to who filled them.
     empties: Padded<List<Magazine<T>>>,
     sleep: Padded<Sleep>,
@@ -54,6 +58,8 @@ struct Said {
     cached: AtomicU32,
     /// Objects in its outbox.
     outgoing: AtomicU32,
+    /// Objects in its end of the slab.
+    in_slab: AtomicU32,
     /// How often its cache had to go to the depot, wrapping.
     misses: AtomicU32,
 }
@@ -68,9 +74,16 @@ impl<T: Recycle> Home<T> {
             depot,
             inbox: Padded(List::new(depot.magazines(), Place::InUse)),
             strays: Padded(List::new(depot.objects(), Place::Inbox)),
+            locked: Padded(Locked::new(depot.objects())),
+            counted: Padded(CountedList::new(depot.objects())),
             empties: Padded(List::new(depot.magazines(), Place::InUse)),
             sleep: Padded(Sleep::new()),
-            said: Padded(Said { cached: said(), outgoing: said(), misses: said() }),
+            said: Padded(Said {
+                cached: said(),
+                outgoing: said(),
+                in_slab: said(),
+                misses: said(),
+            }),
         }))
     }
 
@@ -101,7 +114,8 @@ impl<T: Recycle> Home<T> {
 
     /// How many objects came home and wait.
     pub fn waiting(&self) -> u32 {
-        self.inbox.0.weight() + self.strays.0.weight()
+        let one_by_one = self.strays.0.weight() + self.locked.0.len() + self.counted.0.len();
+        self.inbox.0.weight() + one_by_one
     }
 
     /// How many objects the owner's cache held when it last said so.
@@ -112,6 +126,23 @@ impl<T: Recycle> Home<T> {
     /// How many objects the owner was about to send elsewhere when it last said so.
     pub fn outgoing(&self) -> u32 {
         self.said.0.outgoing.load(Ordering::Relaxed)
+    }
+
+    /// How many objects the owner's end of the slab held when it last said so.
+    pub(crate) fn in_slab(&self) -> u32 {
+        self.said.0.in_slab.load(Ordering::Relaxed)
+    }
+
+    /// The list of 2022.
+    #[inline]
+    pub(crate) fn locked(&self) -> &Locked<T> {
+        &self.locked.0
+    }
+
+    /// The list of 2025.
+    #[inline]
+    pub(crate) fn counted(&self) -> &CountedList<T> {
+        &self.counted.0
     }
 
     /// Sends a magazine home, and wakes the owner where it sleeps for want of objects. Gives the
@@ -166,7 +197,9 @@ impl<T: Recycle> Home<T> {
         }
         self.empties.0.close().for_each(|magazine| self.depot.give(magazine));
         self.strays.0.close().for_each(|object| self.depot.give_one(object));
-        self.say(0, 0);
+        self.locked.0.close().for_each(|object| self.depot.give_one(object));
+        self.counted.0.close().for_each(|object| self.depot.give_one(object));
+        self.say(0, 0, 0);
     }
 
     /// Opens a closed home for its next owner.
@@ -174,13 +207,16 @@ impl<T: Recycle> Home<T> {
         self.inbox.0.open();
         self.empties.0.open();
         self.strays.0.open();
+        self.locked.0.open();
+        self.counted.0.open();
     }
 
-    /// Says how many objects the owner's cache and outbox hold.
-    pub(crate) fn say(&self, cached: usize, outgoing: usize) {
+    /// Says how many objects the owner's cache, its outbox and its end of the slab hold.
+    pub(crate) fn say(&self, cached: usize, outgoing: usize, in_slab: usize) {
         // Relaxed: figures for the ledger, which is exact when all are idle.
         self.said.0.cached.store(cached as u32, Ordering::Relaxed);
         self.said.0.outgoing.store(outgoing as u32, Ordering::Relaxed);
+        self.said.0.in_slab.store(in_slab as u32, Ordering::Relaxed);
     }
 
     /// Notes that the owner's cache went to the depot.

@@ -10,7 +10,7 @@ use crate::home::Home;
 pub struct Ledger {
     /// Objects that exist.
     pub made: u32,
-    /// In the depot.
+    /// In the depot, or in a slab that stands before it.
     pub depot: u32,
     /// In the caches of those who allocate.
     pub cached: u32,
@@ -26,12 +26,13 @@ impl Ledger {
         depot: &Depot<T>,
         homes: impl IntoIterator<Item = &'a Home<T>>,
     ) -> Self {
-        let (mut cached, mut travelling) = (0, 0);
+        let (mut cached, mut travelling, mut in_slabs) = (0, 0, 0);
         for home in homes {
             cached += home.cached();
             travelling += home.outgoing() + home.waiting();
+            in_slabs += home.in_slab();
         }
-        let (made, stocked) = (depot.made(), depot.stocked());
+        let (made, stocked) = (depot.made(), depot.stocked() + in_slabs);
         let elsewhere = stocked + cached + travelling;
         Self { made, depot: stocked, cached, travelling, in_use: made.saturating_sub(elsewhere) }
     }

@@ -19,6 +19,7 @@
 
 mod arena;
 mod cache;
+mod defer;
 mod depot;
 mod frame;
 mod home;
@@ -35,6 +36,7 @@ mod policy;
 mod pool;
 mod region;
 mod returns;
+mod slab;
 mod sleep;
 mod stats;
 mod switch;

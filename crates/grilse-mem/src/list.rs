@@ -101,6 +101,29 @@ impl Word {
         ((word & INDEX) as u32, ((word & WEIGHT) >> 32) as u32)
     }
 
+    /// Takes all as [`take`](Self::take) does, but leaves it said that the owner was told. Returns
+    /// the weight as well.
+    #[inline]
+    pub(crate) fn take_told(&self) -> (u32, u32) {
+        if self.0.load(Ordering::Relaxed) & INDEX == 0 {
+            return (0, 0);
+        }
+        // Acquire: pairs with the release in `push`.
+        let word = self.0.fetch_and(CLOSED | TOLD, edge("take", Ordering::Acquire));
+        ((word & INDEX) as u32, ((word & WEIGHT) >> 32) as u32)
+    }
+
+    /// Says that the owner was told, so that no push does.
+    pub(crate) fn set_told(&self) {
+        // Relaxed: a note to those who push, which publishes nothing.
+        self.0.fetch_or(TOLD, Ordering::Relaxed);
+    }
+
+    /// Takes that back, unless something is listed; says whether it did.
+    pub(crate) fn clear_told(&self) -> bool {
+        self.0.compare_exchange(TOLD, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
     /// Refuses pushes from now on, and takes all.
     pub(crate) fn close(&self) -> u32 {
         // Acquire: as in `take`.
@@ -175,6 +198,47 @@ impl<T: Recycle> List<T> {
         Chain { next: self.word.take(), objects: self.objects, place: self.place }
     }
 
+    /// Pushes all of a strand with one compare-and-swap; says whether the owner is to be told. For
+    /// a list that has no bound and is never closed.
+    #[inline]
+    pub(crate) fn splice(&self, strand: Strand<T>, tell_at: u32) -> bool {
+        let Strand { chain, oldest, count } = strand;
+        let Some(newest) = chain.next.checked_sub(1) else { return false };
+        let bound = Bound { tell_at, ..Bound::NONE };
+        // Relaxed: published by the release in the word.
+        let link = |next| self.objects.link(oldest).store(next, Ordering::Relaxed);
+        match self.word.push(newest, count, bound, link) {
+            Push::Landed { tell } => {
+                // The list has them now.
+                std::mem::forget(chain);
+                tell
+            }
+            Push::Full | Push::Closed => {
+                debug_assert!(false, "a strand came to a list that refuses");
+                self.objects.link(oldest).store(0, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    /// Takes all, newest first, and goes on as if the owner was told; returns the weight as well.
+    /// For the one consumer.
+    #[inline]
+    pub(crate) fn take_told(&self) -> (Chain<T>, u32) {
+        let (next, weight) = self.word.take_told();
+        (Chain { next, objects: self.objects, place: self.place }, weight)
+    }
+
+    /// As [`Word::set_told`].
+    pub(crate) fn set_told(&self) {
+        self.word.set_told();
+    }
+
+    /// As [`Word::clear_told`].
+    pub(crate) fn clear_told(&self) -> bool {
+        self.word.clear_told()
+    }
+
     /// Refuses pushes from now on, and takes all.
     pub(crate) fn close(&self) -> Chain<T> {
         Chain { next: self.word.close(), objects: self.objects, place: self.place }
@@ -198,6 +262,60 @@ pub(crate) struct Chain<T: Recycle> {
     next: u32,
     objects: &'static Arena<T>,
     place: Place,
+}
+
+impl<T: Recycle> Chain<T> {
+    /// A chain of nothing, for objects of this arena.
+    pub(crate) fn new(objects: &'static Arena<T>, place: Place) -> Self {
+        Self { next: 0, objects, place }
+    }
+
+    /// Puts an object of this arena in front.
+    ///
+    /// # Errors
+    /// The object, where it is of another arena.
+    #[inline]
+    pub(crate) fn push(&mut self, slot: Slot<T>, from: Place) -> Result<u32, Slot<T>> {
+        let Some(index) = self.objects.index(&slot) else { return Err(slot) };
+        slot.step(from, self.place);
+        slot.give_up();
+        // Relaxed: nobody else reads the link before the chain is published.
+        self.objects.link(index).store(self.next, Ordering::Relaxed);
+        self.next = index + 1;
+        Ok(index)
+    }
+}
+
+/// Objects that one thread linked, to be pushed together.
+#[derive(Debug)]
+pub(crate) struct Strand<T: Recycle> {
+    chain: Chain<T>,
+    oldest: u32,
+    count: u32,
+}
+
+impl<T: Recycle> Strand<T> {
+    pub(crate) fn new(objects: &'static Arena<T>, place: Place) -> Self {
+        Self { chain: Chain::new(objects, place), oldest: 0, count: 0 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Puts an object of this arena in front.
+    ///
+    /// # Errors
+    /// The object, where it is of another arena.
+    #[inline]
+    pub(crate) fn push(&mut self, slot: Slot<T>, from: Place) -> Result<(), Slot<T>> {
+        let index = self.chain.push(slot, from)?;
+        if self.count == 0 {
+            self.oldest = index;
+        }
+        self.count += 1;
+        Ok(())
+    }
 }
 
 impl<T: Recycle> Iterator for Chain<T> {

@@ -88,6 +88,16 @@ impl<T: Recycle> Magazine<T> {
         n
     }
 
+    /// Calls `each` with every object in it.
+    pub(crate) fn for_each_mut(&mut self, mut each: impl FnMut(&mut T)) {
+        self.items[..self.len].iter_mut().flatten().for_each(|slot| each(slot));
+    }
+
+    /// Takes one after the other, the one put last first.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Slot<T>> {
+        std::iter::from_fn(|| self.pop())
+    }
+
     /// Notes that all of its objects move; nothing in builds that keep no places.
     #[inline]
     pub(crate) fn step_all(&mut self, from: Place, to: Place) {

@@ -69,14 +69,12 @@ words! {
     }
 }
 words! {
-    /// When a shell is initialised.
+    /// When the shells of a burst are initialised.
     Init {
-        /// As it is taken.
+        /// Each as it is taken.
         Take = "take",
         /// In a second loop over the burst, after all of it was taken.
         Batch = "batch",
-        /// Its second line only when the headers have been parsed.
-        Late = "late",
     }
 }
 words! {
@@ -270,23 +268,23 @@ const ANY: (u32, u32) = (0, 0);
 policy! {
     /// How long the cache of free shells lives.
     shell_cache: ShellCache = ShellCache::Persistent, "shell.cache", ANY;
-    /// Objects that the cache holds at most.
+    /// Objects that the cache holds at most; of magazines, two at least, whatever this says.
     shell_size: u32 = 120, "shell.size", (0, 1024);
-    /// Objects that a refill brings.
+    /// Objects that a refill of an array brings; magazines are filled whole.
     shell_bulk: u32 = 60, "shell.bulk", (1, 1024);
-    /// Objects that a full cache gives up at once.
+    /// Objects that a full array gives up at once; magazines go whole.
     shell_flush: u32 = 60, "shell.flush", (1, 1024);
-    /// Which of them.
+    /// Which of them; this chooses between the array and magazines.
     shell_flush_end: FlushEnd = FlushEnd::Magazine, "shell.flush_end", ANY;
     /// When a task refills in bulk.
     shell_refill_in_task: TaskRefill = TaskRefill::Always, "shell.refill_in_task", ANY;
     /// Whether a task uses its cache at all.
     shell_task_use: bool = true, "shell.task_use", ANY;
-    /// Whether a take prefetches what the next one will return.
+    /// Whether a take from an array prefetches what the next one will return.
     shell_prefetch_next: bool = true, "shell.prefetch_next", ANY;
-    /// When a shell is initialised.
-    shell_init: Init = Init::Take, "shell.init", ANY;
-    /// How much a refill takes.
+    /// When the shells of a burst are initialised.
+    shell_init: Init = Init::Batch, "shell.init", ANY;
+    /// How much a refill of an array takes.
     refill_demand: Demand = Demand::Fixed, "refill.demand", ANY;
     /// What stands behind the caches.
     slab_model: SlabModel = SlabModel::Sheaf, "slab.model", ANY;
@@ -294,7 +292,8 @@ policy! {
     slab_cpu_partial: u32 = 52, "slab.cpu_partial", (0, 1024);
     /// Empty slabs that SLUB keeps per node.
     slab_min_partial: u32 = 5, "slab.min_partial", (0, 64);
-    /// Whether a small, unshared head stays with its shell in the cache.
+    /// Whether a small, unshared head stays with its shell in the cache. Else it goes to the slab,
+    /// past every cache, and each build takes one from there.
     head_cache: bool = true, "head.cache", ANY;
     /// What becomes of what a worker frees away from home.
     free_tx_alien: Alien = Alien::Adaptive, "free.tx_alien", ANY;
@@ -302,9 +301,11 @@ policy! {
     free_rx_socket: Alien = Alien::Home, "free.rx_socket", ANY;
     /// What becomes of what is freed at home.
     free_same_cpu: SameCpu = SameCpu::Cache, "free.same_cpu", ANY;
-    /// Objects that wait at a home at most, less one; 0: none, nothing goes home.
+    /// Objects that wait at a home at most, less one (by the list of 2022: at most); 0: none,
+    /// nothing goes home.
     defer_max: u32 = 1024, "defer.max", (0, 4095);
-    /// The share of `defer.max`, in percent, at which a home is told; 0: never.
+    /// The share of `defer.max`, in percent, at which a home is told; 0: never. The list of 2022
+    /// tells at it exactly, that of 2025 at one more exactly, magazines once at or above it.
     defer_kick_at: u32 = 50, "defer.kick_at", (0, 100);
     /// How it is told.
     defer_kick_how: Kick = Kick::Flag, "defer.kick_how", ANY;
@@ -314,7 +315,8 @@ policy! {
     defer_list: DeferList = DeferList::Word, "defer.list", ANY;
     /// Whether a home drains also when its cache is empty, and before it sleeps.
     defer_drain_eager: bool = true, "defer.drain_eager", ANY;
-    /// Objects that an outbox gathers for a home before it posts them; 0: each at once.
+    /// Objects that an outbox gathers for a home before it posts them; 0: each at once. What
+    /// adapts always gathers, as it decides for a magazine at a time.
     defer_outbox: u32 = 60, "defer.outbox", (0, 60);
     /// Bytes that wait at a home at most; 0: no bound but the count.
     defer_bytes_max: u32 = 4 << 20, "defer.bytes_max", (0, u32::MAX);
@@ -335,7 +337,7 @@ impl Policy {
         shell_size: 64,
         shell_bulk: 8,
         shell_flush: 64,
-        shell_prefetch_next: false,
+        free_same_cpu: SameCpu::Cache,
         ..Self::KERNEL_2021
     };
 
@@ -367,17 +369,18 @@ impl Policy {
         ..Self::GRILSE
     };
 
-    /// What sockets free goes home, by a list under a lock, of 64.
+    /// What sockets free goes home, by a list under a lock, of 64, which tells when it is full.
     pub const KERNEL_2022: Self = Self {
         free_rx_socket: Alien::Home,
         defer_max: 64,
-        defer_kick_at: 50,
+        defer_kick_at: 100,
         defer_kick_how: Kick::Wake,
         ..Self::KERNEL_2021
     };
 
-    /// What is freed at home goes to the cache.
-    pub const KERNEL_2024: Self = Self { free_same_cpu: SameCpu::Cache, ..Self::KERNEL_2022 };
+    /// What is freed at home goes to the cache; the list tells when it is half full.
+    pub const KERNEL_2024: Self =
+        Self { free_same_cpu: SameCpu::Cache, defer_kick_at: 50, ..Self::KERNEL_2022 };
 
     /// What a worker frees goes home too, by a counter and a list without lock, of 128.
     pub const KERNEL_2025_11_HOME: Self = Self {

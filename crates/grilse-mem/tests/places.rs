@@ -150,7 +150,8 @@ impl World {
         let cached: usize = caches().map(Cache::len).sum();
         let outgoing: usize = caches().map(Cache::outgoing).sum();
         let waiting: u32 = self.homes.iter().map(|home| home.waiting()).sum();
-        let (held, stocked) = (self.held.len() as u32, self.depot.stocked());
+        let in_slabs: usize = caches().map(Cache::in_slab).sum();
+        let (held, stocked) = (self.held.len() as u32, self.depot.stocked() + in_slabs as u32);
         let counts = [stocked, cached as u32, outgoing as u32, waiting, held];
         assert_eq!(self.depot.made(), counts.iter().sum::<u32>(), "{counts:?}");
         assert!(self.depot.made() <= self.depot.capacity());
@@ -167,8 +168,10 @@ impl World {
         let places = [ledger.depot, ledger.cached, ledger.travelling, ledger.in_use];
         assert_eq!(ledger.made, places.iter().sum::<u32>());
         let cached: usize = self.caches.iter().flatten().map(Cache::len).sum();
+        let in_slabs: usize = self.caches.iter().flatten().map(Cache::in_slab).sum();
+        let depot = self.depot.stocked() + in_slabs as u32;
         let waiting: u32 = self.homes.iter().map(|home| home.waiting()).sum();
-        assert_eq!(places, [self.depot.stocked(), cached as u32, waiting, self.held.len() as u32]);
+        assert_eq!(places, [depot, cached as u32, waiting, self.held.len() as u32]);
     }
 }
 
