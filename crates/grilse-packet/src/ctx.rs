@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::mem;
 
 use grilse_mem::{
-    Cache, Counted, FramePool, FrameSlice, Home, Policy, Returns, Slot, Snapshot, Stats,
+    Cache, Counted, FramePool, FrameSlice, Home, Init, Policy, Returns, Slot, Snapshot, Stats,
 };
 use grilse_wire::Meta;
 
@@ -90,9 +90,15 @@ impl Ctx {
     pub fn begin(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
         self.seat.memory.switch.look(&mut self.policy);
-        self.shells.begin(now_ns, &self.policy.policy);
-        self.data.begin(now_ns, &self.policy.policy);
-        self.returns.begin(&self.policy.policy);
+        let Self { shells, data, returns, policy: Snapshot { policy, .. }, .. } = self;
+        data.begin(now_ns, policy);
+        returns.begin(policy);
+        if policy.head_cache {
+            shells.begin(now_ns, policy);
+        } else {
+            // What came home is freed here, head by head.
+            shells.begin_with(now_ns, policy, |shell| give_up_head(shell, data));
+        }
     }
 
     /// Ends a round: posts what was freed for others, and tells the ledger what is left here.
@@ -121,7 +127,8 @@ impl Ctx {
     }
 
     /// Sleeps until something comes home, or somebody wakes this seat. With `starving`, whatever
-    /// comes home wakes it at once; else only what the policy finds worth a wake-up.
+    /// comes home wakes it at once; else, and by the kernel's lists always, only what the policy
+    /// finds worth a wake-up.
     pub fn sleep(&mut self, starving: bool) {
         self.data.end();
         self.returns.flush();
@@ -144,6 +151,16 @@ impl Ctx {
         const BURST: usize = 32;
         let wanted = n.min(batch.room());
         let mut done = 0;
+        if self.policy.policy.shell_init == Init::Take {
+            while done < wanted
+                && let Some(skb) = self.take()
+            {
+                let pushed = batch.push(skb);
+                debug_assert!(pushed.is_ok(), "room was counted");
+                done += 1;
+            }
+            return done;
+        }
         while done < wanted {
             let mut burst = [const { None }; BURST];
             let taken = self.shells.take_bulk(&mut burst[..BURST.min(wanted - done)]);
@@ -259,15 +276,20 @@ impl Ctx {
     pub(crate) fn take_bare_shell(&mut self) -> Option<Slot<Shell>> {
         let mut shell = self.shells.take()?;
         shell.home = Some(self.home);
-        if let DataOwner::Sole(data) = mem::replace(&mut shell.data, DataOwner::None) {
+        if !self.policy.policy.head_cache {
+            give_up_head(&mut shell, &mut self.data);
+        } else if let DataOwner::Sole(data) = mem::replace(&mut shell.data, DataOwner::None) {
             self.data.put(data);
         }
         Some(shell)
     }
 
-    #[cold]
+    /// Rare, but where no cache keeps heads.
+    #[inline(never)]
     fn attach_data(&mut self, mut shell: Slot<Shell>) -> Option<Slot<Shell>> {
-        let Some(data) = self.data.take() else {
+        let head_cache = self.policy.policy.head_cache;
+        let data = if head_cache { self.data.take() } else { self.data.take_past_front() };
+        let Some(data) = data else {
             self.shells.put(shell);
             return None;
         };
@@ -277,9 +299,14 @@ impl Ctx {
 
     #[inline]
     pub(crate) fn free(&mut self, bare: Bare) {
-        let shell = bare.into_shell();
+        let mut shell = bare.into_shell();
         match shell.home {
-            Some(home) => self.shells.free(shell, home),
+            Some(home) => {
+                if !self.policy.policy.head_cache && self.shells.keeps(home) {
+                    give_up_head(&mut shell, &mut self.data);
+                }
+                self.shells.free(shell, home);
+            }
             None => self.shells.put(shell),
         }
     }
@@ -292,6 +319,13 @@ impl Ctx {
         while let Some(skb) = data.chain.pop_newest() {
             self.consume(skb);
         }
+    }
+}
+
+/// A head that no cache keeps goes to the slab without its shell (`skb_free_head`).
+fn give_up_head(shell: &mut Shell, heads: &mut Cache<Counted<Data>>) {
+    if let DataOwner::Sole(data) = mem::replace(&mut shell.data, DataOwner::None) {
+        heads.put_past_front(data);
     }
 }
 
