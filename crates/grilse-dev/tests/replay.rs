@@ -146,5 +146,6 @@ fn fault_comes_behind_the_frames_before_it() {
     while let Some(skb) = batch.pop() {
         ctx.consume(skb);
     }
+    ctx.end();
     assert_eq!(device.frames().in_use, 0);
 }
