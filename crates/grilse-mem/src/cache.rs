@@ -85,11 +85,25 @@ impl<T: Recycle> Cache<T> {
 
     /// The same, and calls `each` with every object that came home.
     pub fn begin_with(&mut self, now_ns: u64, policy: &Policy, each: impl FnMut(&mut T)) {
-        self.now_ns = now_ns;
         if self.policy != *policy {
             self.adopt_policy(policy);
         }
-        self.drain_with(each);
+        self.resume_with(now_ns, each);
+    }
+
+    /// Begins a round by the policy of the last one.
+    #[inline]
+    pub fn resume(&mut self, now_ns: u64) {
+        self.resume_with(now_ns, |_| ());
+    }
+
+    /// The same, and calls `each` with every object that came home.
+    #[inline]
+    pub fn resume_with(&mut self, now_ns: u64, each: impl FnMut(&mut T)) {
+        self.now_ns = now_ns;
+        if self.home.has_arrivals() {
+            self.drain_with(each);
+        }
         if let Front::Stack(stack) = &mut self.front {
             stack.begin();
         }
@@ -171,6 +185,48 @@ impl<T: Recycle> Cache<T> {
             self.put_past_front(slot);
         } else {
             self.put(slot);
+        }
+    }
+
+    /// Frees objects of one home, whose places in `from` are all filled; empties the places.
+    #[inline]
+    pub fn free_bulk(&mut self, from: &mut [Option<Slot<T>>], home: &'static Home<T>) {
+        let step = |from: &[Option<Slot<T>>], to| {
+            if cfg!(feature = "audit") {
+                from.iter().flatten().for_each(|slot| slot.step(Place::InUse, to));
+            }
+        };
+        if std::ptr::eq(home, self.home) && !self.past_front {
+            step(from, Place::Cache);
+            self.put_bulk(from);
+        } else if self.route == Route::Gather && std::ptr::eq(home.depot(), self.depot) {
+            step(from, Place::Outbox);
+            self.gather_bulk(from, home);
+            // Every magazine is under way: what is left goes alone.
+            for slot in from.iter_mut().filter_map(Option::take) {
+                slot.step(Place::Outbox, Place::InUse);
+                home.post(slot);
+            }
+        } else {
+            from.iter_mut().filter_map(Option::take).for_each(|slot| self.free(slot, home));
+        }
+    }
+
+    /// Puts all of `from`, whose places are filled.
+    #[inline]
+    fn put_bulk(&mut self, mut from: &mut [Option<Slot<T>>]) {
+        loop {
+            let done = match &mut self.front {
+                Front::Magazines(magazines) => magazines.push_from(from),
+                Front::Stack(stack) => stack.push_from(from),
+            };
+            let left = from.len() - done;
+            // The front is full: one goes the slow way, which makes room.
+            let Some((last, rest)) = from[..left].split_last_mut() else { return };
+            if let Some(slot) = last.take() {
+                self.put_slow(slot);
+            }
+            from = rest;
         }
     }
 

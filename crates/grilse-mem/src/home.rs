@@ -118,6 +118,12 @@ impl<T: Recycle> Home<T> {
         self.inbox.0.weight() + one_by_one
     }
 
+    /// Whether anything came home, empty magazines included, at some moment during the call.
+    #[inline]
+    pub(crate) fn has_arrivals(&self) -> bool {
+        self.waiting() > 0 || self.empties.0.weight() > 0
+    }
+
     /// How many objects the owner's cache held when it last said so.
     pub fn cached(&self) -> u32 {
         self.said.0.cached.load(Ordering::Relaxed)

@@ -76,6 +76,36 @@ impl<T: Recycle> Outbox<T> {
         slot: Slot<T>,
         empty: impl FnOnce() -> Option<Slot<Magazine<T>>>,
     ) -> Result<usize, Slot<T>> {
+        let Some(magazine) = self.open(home, empty) else { return Err(slot) };
+        magazine.push(slot)?;
+        let gathered = magazine.len();
+        self.objects += 1;
+        Ok(gathered)
+    }
+
+    /// Puts as many from the back of `from`, all of whose places are filled, as the magazine has
+    /// room for. Returns how many those were, and how many are gathered for that home.
+    #[inline]
+    pub(crate) fn push_from(
+        &mut self,
+        home: &'static Home<T>,
+        from: &mut [Option<Slot<T>>],
+        empty: impl FnOnce() -> Option<Slot<Magazine<T>>>,
+    ) -> (usize, usize) {
+        let Some(magazine) = self.open(home, empty) else { return (0, 0) };
+        let done = magazine.push_from(from);
+        let gathered = magazine.len();
+        self.objects += done;
+        (done, gathered)
+    }
+
+    /// The open magazine for `home`.
+    #[inline]
+    fn open(
+        &mut self,
+        home: &'static Home<T>,
+        empty: impl FnOnce() -> Option<Slot<Magazine<T>>>,
+    ) -> Option<&mut Slot<Magazine<T>>> {
         let id = usize::from(home.id());
         if id >= self.lanes.len() {
             self.grow(id);
@@ -91,10 +121,7 @@ impl<T: Recycle> Outbox<T> {
                 self.open.push(home.id());
             }
         }
-        let Some(magazine) = &mut lane.magazine else { return Err(slot) };
-        magazine.push(slot)?;
-        self.objects += 1;
-        Ok(magazine.len())
+        lane.magazine.as_mut()
     }
 
     /// The lane of a home, and its magazine, which is closed.

@@ -38,15 +38,17 @@ impl Switch {
         Ok(())
     }
 
-    /// Brings a snapshot up to date.
+    /// Brings a snapshot up to date; says whether it was not.
     #[inline]
-    pub fn look(&self, snapshot: &mut Snapshot) {
-        if self.version.load(Ordering::Relaxed) != snapshot.version {
-            let policy = lock(&self.policy);
-            // Read under the lock, so that number and policy belong together.
-            snapshot.version = self.version.load(Ordering::Relaxed);
-            snapshot.policy = *policy;
+    pub fn look(&self, snapshot: &mut Snapshot) -> bool {
+        if self.version.load(Ordering::Relaxed) == snapshot.version {
+            return false;
         }
+        let policy = lock(&self.policy);
+        // Read under the lock, so that number and policy belong together.
+        snapshot.version = self.version.load(Ordering::Relaxed);
+        snapshot.policy = *policy;
+        true
     }
 }
 

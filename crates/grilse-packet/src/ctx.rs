@@ -10,7 +10,6 @@ use grilse_mem::{
 use grilse_wire::Meta;
 
 use crate::bare::Bare;
-use crate::batch::Batch;
 use crate::drop_reason::DropReason;
 use crate::memory::Seat;
 use crate::shell::{Data, DataOwner, HEADROOM, Shell};
@@ -66,6 +65,9 @@ impl fmt::Display for NoMagazines {
 
 impl std::error::Error for NoMagazines {}
 
+/// Shells that are taken or freed together.
+const BURST: usize = 32;
+
 impl Ctx {
     /// Sits down, on the thread that will use the context.
     ///
@@ -89,15 +91,20 @@ impl Ctx {
     /// Begins a round at this time: takes over the policy in force, and what others sent home.
     pub fn begin(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
-        self.seat.memory.switch.look(&mut self.policy);
+        let turned = self.seat.memory.switch.look(&mut self.policy);
         let Self { shells, data, returns, policy: Snapshot { policy, .. }, .. } = self;
-        data.begin(now_ns, policy);
-        returns.begin(policy);
-        if policy.head_cache {
-            shells.begin(now_ns, policy);
+        if turned {
+            // The shells follow below, as what came home is theirs.
+            data.begin(now_ns, policy);
+            returns.begin(policy);
         } else {
+            data.resume(now_ns);
+        }
+        match (turned, policy.head_cache) {
+            (false, true) => shells.resume(now_ns),
+            (true, true) => shells.begin(now_ns, policy),
             // What came home is freed here, head by head.
-            shells.begin_with(now_ns, policy, |shell| give_up_head(shell, data));
+            (_, false) => shells.begin_with(now_ns, policy, |shell| give_up_head(shell, data)),
         }
     }
 
@@ -144,43 +151,64 @@ impl Ctx {
         Some(skb)
     }
 
-    /// Takes up to `n` packets, each as [`take`](Self::take) gives it, to the back of `batch`, and
-    /// returns how many those were: fewer where the batch has no room or all are in use.
+    /// Fills the front of `out`, whose places are all empty, with packets as [`take`](Self::take)
+    /// gives them, and returns how many those were: fewer than there are places when all are in use.
     #[inline]
-    pub fn take_bulk(&mut self, batch: &mut Batch, n: usize) -> usize {
-        const BURST: usize = 32;
-        let wanted = n.min(batch.room());
+    pub fn take_bulk(&mut self, out: &mut [Option<Skb>]) -> usize {
         let mut done = 0;
         if self.policy.policy.shell_init == Init::Take {
-            while done < wanted
-                && let Some(skb) = self.take()
-            {
-                let pushed = batch.push(skb);
-                debug_assert!(pushed.is_ok(), "room was counted");
+            for place in out {
+                let Some(skb) = self.take() else { break };
+                *place = Some(skb);
                 done += 1;
             }
             return done;
         }
-        while done < wanted {
+        for places in out.chunks_mut(BURST) {
             let mut burst = [const { None }; BURST];
-            let taken = self.shells.take_bulk(&mut burst[..BURST.min(wanted - done)]);
-            if taken == 0 {
-                break;
-            }
-            for mut shell in burst.into_iter().flatten() {
-                shell.home = Some(self.home);
+            let taken = self.shells.take_bulk(&mut burst[..places.len()]);
+            let shells = burst[..taken].iter_mut().filter_map(Option::take);
+            for (place, mut shell) in places.iter_mut().zip(shells) {
+                self.stamp(&mut shell);
                 if matches!(shell.data, DataOwner::None) {
                     let Some(with_data) = self.attach_data(shell) else { return done };
                     shell = with_data;
                 }
                 let mut skb = Skb::from_shell(shell);
                 skb.reset();
-                let pushed = batch.push(skb);
-                debug_assert!(pushed.is_ok(), "room was counted");
+                *place = Some(skb);
                 done += 1;
+            }
+            if taken < places.len() {
+                break;
             }
         }
         done
+    }
+
+    /// Gives back all packets of `from` that have done their work, as [`consume`](Self::consume)
+    /// does one by one, and empties their places. Plain packets of one home go together.
+    #[inline]
+    pub fn consume_bulk(&mut self, from: &mut [Option<Skb>]) {
+        for places in from.chunks_mut(BURST) {
+            let mut burst = [const { None }; BURST];
+            let (mut n, mut burst_home) = (0, self.home);
+            for skb in places.iter_mut().filter_map(Option::take) {
+                let shell = skb.into_shell();
+                match shell.home {
+                    Some(home) if shell.is_plain() && self.policy.policy.head_cache => {
+                        if !std::ptr::eq(home, burst_home) {
+                            self.shells.free_bulk(&mut burst[..n], burst_home);
+                            (n, burst_home) = (0, home);
+                        }
+                        burst[n] = Some(shell);
+                        n += 1;
+                    }
+                    _ => self.consume(Skb::from_shell(shell)),
+                }
+            }
+            self.shells.free_bulk(&mut burst[..n], burst_home);
+        }
     }
 
     /// A frame of a pool that this thread owns; `None` while all are in use. Those that this thread
@@ -261,11 +289,19 @@ impl Ctx {
         self.on_drop = Some(hook);
     }
 
+    /// Says that the shell is of this home; where it says so already, its line stays as it is.
+    #[inline]
+    fn stamp(&self, shell: &mut Shell) {
+        if !shell.home.is_some_and(|home| std::ptr::eq(home, self.home)) {
+            shell.home = Some(self.home);
+        }
+    }
+
     /// A shell with data, stamped with this home.
     #[inline]
     pub(crate) fn take_shell(&mut self) -> Option<Slot<Shell>> {
         let mut shell = self.shells.take()?;
-        shell.home = Some(self.home);
+        self.stamp(&mut shell);
         if matches!(shell.data, DataOwner::None) {
             return self.attach_data(shell);
         }
@@ -275,7 +311,7 @@ impl Ctx {
     /// A shell without data, for a clone: the data that it had waits in the cache.
     pub(crate) fn take_bare_shell(&mut self) -> Option<Slot<Shell>> {
         let mut shell = self.shells.take()?;
-        shell.home = Some(self.home);
+        self.stamp(&mut shell);
         if !self.policy.policy.head_cache {
             give_up_head(&mut shell, &mut self.data);
         } else if let DataOwner::Sole(data) = mem::replace(&mut shell.data, DataOwner::None) {

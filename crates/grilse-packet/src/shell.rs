@@ -142,6 +142,13 @@ impl Shell {
         }
     }
 
+    /// Whether it holds nothing that [`release`](Self::release) would let go of.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        let nothing = !self.has_frags && !self.has_chain && !self.has_destructor;
+        nothing && self.head.is_none() && matches!(self.data, DataOwner::Sole(_))
+    }
+
     /// Lets go of all that has a meaning outside: fragments, frame, chained packets, shared data.
     /// What is left may lie in a cache. Frames go where `free` sends them.
     #[inline]

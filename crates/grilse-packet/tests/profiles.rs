@@ -2,7 +2,7 @@
 //! between any two rounds.
 
 use grilse_mem::{Policy, Role};
-use grilse_packet::{Batch, Ctx, Memory};
+use grilse_packet::{Ctx, Memory};
 
 /// Rounds of one seat taking and the other freeing, each in its role; afterwards all are free.
 fn rounds(profiles: &[Policy]) {
@@ -12,10 +12,10 @@ fn rounds(profiles: &[Policy]) {
         for round in 0..60u64 {
             memory.set_policy(profiles[round as usize % profiles.len()]).unwrap();
             here.begin(round);
-            let mut batch = Batch::new();
-            here.take_bulk(&mut batch, 40);
+            let mut bulk: [_; 70] = std::array::from_fn(|_| None);
+            assert_eq!(here.take_bulk(&mut bulk[..40]), 40);
             let mut skbs: Vec<_> = (0..100).map(|_| here.take().unwrap()).collect();
-            skbs.extend(std::iter::from_fn(|| batch.pop()));
+            skbs.extend(bulk.iter_mut().filter_map(Option::take));
             for (number, skb) in skbs.iter_mut().enumerate() {
                 skb.put(64).unwrap().fill(number as u8);
             }
@@ -24,7 +24,16 @@ fn rounds(profiles: &[Policy]) {
             skbs.push(clone);
             here.end();
             away.begin(round);
-            for (number, skb) in skbs.into_iter().enumerate() {
+            for (number, skb) in skbs.drain(..70).enumerate() {
+                let byte = number as u8;
+                assert!(skb.linear().iter().all(|is| *is == byte), "its own bytes");
+                bulk[number] = Some(skb);
+            }
+            // Own and others' in turn, and holes between them.
+            here.consume_bulk(&mut bulk[..20]);
+            away.consume_bulk(&mut bulk);
+            assert!(bulk.iter().all(Option::is_none));
+            for (number, skb) in (70..).zip(skbs) {
                 let byte = if number == last { 0 } else { number as u8 };
                 assert!(skb.linear().iter().all(|is| *is == byte), "its own bytes");
                 if number % 3 == 0 { here.consume(skb) } else { away.consume(skb) }

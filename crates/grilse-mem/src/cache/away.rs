@@ -117,6 +117,22 @@ impl<T: Recycle> Cache<T> {
         }
     }
 
+    /// Gathers all of `from`, whose places are filled; what finds no magazine stays there.
+    pub(super) fn gather_bulk(&mut self, mut from: &mut [Option<Slot<T>>], home: &'static Home<T>) {
+        while !from.is_empty() {
+            let Self { outbox, empties, .. } = self;
+            let left = from.len();
+            let (done, gathered) = outbox.push_from(home, from, || empties.take());
+            if done == 0 {
+                return;
+            }
+            if gathered >= self.policy.defer_outbox as usize {
+                self.post(home.id());
+            }
+            from = &mut from[..left - done];
+        }
+    }
+
     /// Sends what is gathered for the home of this number.
     #[cold]
     #[inline(never)]

@@ -59,6 +59,11 @@ impl<T: Recycle> Magazines<T> {
         self.loaded.push(slot)
     }
 
+    #[inline]
+    pub(crate) fn push_from(&mut self, from: &mut [Option<Slot<T>>]) -> usize {
+        self.loaded.push_from(from)
+    }
+
     /// An object of the other magazines at hand.
     pub(crate) fn pop_near(&mut self, empties: &mut Empties<T>) -> Option<Slot<T>> {
         if self.loaded.is_empty() {

@@ -107,6 +107,16 @@ impl<T: Recycle> Stack<T> {
         Ok(())
     }
 
+    /// Puts as many from the back of `from`, whose places are filled, as there is room for; returns
+    /// how many those were.
+    #[inline]
+    pub(crate) fn push_from(&mut self, from: &mut [Option<Slot<T>>]) -> usize {
+        let room = self.limit.saturating_sub(self.items.len() + 1);
+        let at = from.len().saturating_sub(room);
+        self.items.extend(from[at..].iter_mut().filter_map(Option::take));
+        from.len() - at
+    }
+
     /// An object of the slab, and more to go on with.
     pub(crate) fn take_slow(&mut self, slab: &mut Slab<T>) -> Option<Slot<T>> {
         self.dry += 1;

@@ -8,7 +8,7 @@ use grilse_wire::Packet;
 
 use crate::many;
 use crate::pair::{Contestant, Pair};
-use crate::pool::{INTERFACE, OBJECTS, Object, PROTOCOL, Pool, SEATS, Seat};
+use crate::pool::{Burst, INTERFACE, OBJECTS, Object, PROTOCOL, Pool, SEATS, Seat};
 use crate::work::Work;
 
 /// The contestants, the one that all others are compared with first.
@@ -76,7 +76,7 @@ struct SlotSeat {
 impl Seat<Slot<Cell>> for SlotSeat {
     #[inline]
     fn begin(&mut self) {
-        self.cache.begin(0, &Policy::GRILSE);
+        self.cache.resume(0);
     }
 
     #[inline]
@@ -98,7 +98,7 @@ impl Seat<Slot<Cell>> for SlotSeat {
     }
 
     #[inline]
-    fn take_burst(&mut self, burst: &mut crate::pool::Burst<Slot<Cell>>, have: usize) -> usize {
+    fn take_burst(&mut self, burst: &mut Burst<Slot<Cell>>, have: usize) -> usize {
         let n = self.cache.take_bulk(&mut burst.0[have..]);
         for slot in burst.0[have..have + n].iter_mut().flatten() {
             if !slot.home.is_some_and(|home| std::ptr::eq(home, self.home)) {
@@ -106,6 +106,14 @@ impl Seat<Slot<Cell>> for SlotSeat {
             }
         }
         have + n
+    }
+
+    #[inline]
+    fn free_burst(&mut self, burst: &mut Burst<Slot<Cell>>) {
+        // A burst is of one home here, as the work has it.
+        let home = burst.0[0].as_ref().and_then(|slot| slot.home).unwrap_or(self.home);
+        let full = burst.0.iter().take_while(|slot| slot.is_some()).count();
+        self.cache.free_bulk(&mut burst.0[..full], home);
     }
 
     #[inline]
@@ -163,6 +171,16 @@ impl Seat<Skb> for Ctx {
     #[inline]
     fn free(&mut self, skb: Skb) {
         self.consume(skb);
+    }
+
+    #[inline]
+    fn take_burst(&mut self, burst: &mut Burst<Skb>, have: usize) -> usize {
+        have + self.take_bulk(&mut burst.0[have..])
+    }
+
+    #[inline]
+    fn free_burst(&mut self, burst: &mut Burst<Skb>) {
+        self.consume_bulk(&mut burst.0);
     }
 
     #[inline]
