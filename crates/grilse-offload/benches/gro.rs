@@ -35,7 +35,7 @@ impl Packet for Paged {
         self.0.page.as_deref().unwrap_or_default()
     }
 
-    fn pull(&mut self, n: usize) -> Option<&[u8]> {
+    fn gather(&mut self, n: usize) -> Option<&[u8]> {
         (n <= self.front().len()).then(|| self.front())
     }
 

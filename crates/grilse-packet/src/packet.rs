@@ -19,7 +19,7 @@ impl Packet for Skb {
         if linear.is_empty() { self.pieces_in(0..self.len()).next().unwrap_or(&[]) } else { linear }
     }
 
-    fn pull(&mut self, n: usize) -> Option<&[u8]> {
+    fn gather(&mut self, n: usize) -> Option<&[u8]> {
         if self.front().len() >= n {
             return Some(self.front());
         }

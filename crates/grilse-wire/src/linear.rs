@@ -52,7 +52,7 @@ impl Packet for Linear {
         self.bytes()
     }
 
-    fn pull(&mut self, n: usize) -> Option<&[u8]> {
+    fn gather(&mut self, n: usize) -> Option<&[u8]> {
         (n <= self.len()).then(|| self.bytes())
     }
 

@@ -7,7 +7,7 @@ use crate::Meta;
 /// A packet that GRO can hold, read, merge and finish.
 ///
 /// The bytes begin at the link header. A part of them may be contiguous only after a
-/// [`pull`](Packet::pull); how the rest is stored (page fragments, a chain, one vector) is the
+/// [`gather`](Packet::gather); how the rest is stored (page fragments, a chain, one vector) is the
 /// implementor's own matter, and no result of GRO depends on it.
 pub trait Packet: Sized {
     /// Length in bytes of the whole packet.
@@ -24,10 +24,10 @@ pub trait Packet: Sized {
 
     /// At least the first `n` bytes, contiguous; may move bytes. `None`: the packet is shorter than
     /// `n`, or no room is left to gather them in.
-    fn pull(&mut self, n: usize) -> Option<&[u8]>;
+    fn gather(&mut self, n: usize) -> Option<&[u8]>;
 
     /// The first `n` bytes, contiguous and writable; data shared with a clone is copied first.
-    /// `None` as for [`pull`](Packet::pull), or where no memory is left for the copy.
+    /// `None` as for [`gather`](Packet::gather), or where no memory is left for the copy.
     fn front_mut(&mut self, n: usize) -> Option<&mut [u8]>;
 
     /// Bytes that [`push`](Packet::push) can still add.

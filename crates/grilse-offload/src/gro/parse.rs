@@ -174,7 +174,7 @@ impl Flow {
         if len < end {
             return Err(self.refuse(Why::lengths(truncated, end, len)));
         }
-        match packet.pull(end) {
+        match packet.gather(end) {
             Some(_) => Ok(()),
             None => Err(self.refuse(Why::lengths(Reason::Unreadable, 0, end))),
         }

@@ -57,7 +57,7 @@ impl Packet for Split {
         &self.bytes[..self.front]
     }
 
-    fn pull(&mut self, n: usize) -> Option<&[u8]> {
+    fn gather(&mut self, n: usize) -> Option<&[u8]> {
         if n > self.bytes.len() || (n > self.front && !self.gathers) {
             return None;
         }
@@ -69,7 +69,7 @@ impl Packet for Split {
         if !self.writable {
             return None;
         }
-        self.pull(n)?;
+        self.gather(n)?;
         Some(&mut self.bytes[..n])
     }
 
