@@ -6,8 +6,8 @@ use std::io::{self, Write};
 
 use grilse::{DropReason, Drops, Reason, Why};
 
+use super::delivered::Delivered;
 use super::flow::Flow;
-use super::observer::Delivered;
 use crate::failure::Failure;
 use crate::table;
 

@@ -9,7 +9,7 @@ use grilse::wire::{Csum, GsoType, VlanTag, eth::ethertype};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::observer::Delivered;
+use super::delivered::Delivered;
 use crate::failure::Failure;
 
 /// Bytes of a frame that `hdr` shows.

@@ -1,11 +1,13 @@
 //! `grilse gro`: captures through devices, polls and GRO, and what came out of it.
 
+mod delivered;
 mod explain;
 mod flow;
 mod json;
 mod members;
 mod observer;
 mod output;
+mod refused;
 mod source;
 
 use std::io::{self, IsTerminal};
@@ -19,8 +21,9 @@ use crate::args::{GroArgs, Vlan};
 use crate::failure::Failure;
 use explain::Report;
 use json::{Lines, STDOUT};
-use observer::{Observer, Outlets, Refused};
+use observer::{Observer, Outlets};
 use output::Output;
+use refused::Refused;
 
 /// Packets under way at any time: a poll's, and those that a long frame or a long super-packet is
 /// chained of.

@@ -1,17 +1,17 @@
 //! The handler behind GRO: it shows each packet to every outlet, and consumes it.
 
-use std::cell::RefCell;
 use std::io::Read;
 use std::num::NonZeroUsize;
-use std::rc::Rc;
 
 use grilse::wire::Meta;
-use grilse::{Ctx, DropReason, Drops, Handler, Replay, Skb, Why};
+use grilse::{Ctx, Drops, Handler, Replay, Skb, Why};
 
+use super::delivered::Delivered;
 use super::explain::Report;
 use super::json::Lines;
 use super::members::Members;
 use super::output::Output;
+use super::refused::Refused;
 use crate::failure::Failure;
 
 /// Where results go.
@@ -19,38 +19,6 @@ pub(super) struct Outlets {
     pub(super) report: Report,
     pub(super) lines: Option<Lines>,
     pub(super) output: Option<Output>,
-}
-
-/// A delivered packet, as the outlets see it.
-pub(super) struct Delivered<'a> {
-    pub(super) skb: &'a Skb,
-    pub(super) why: Why,
-    /// Number of the group of frames that it came in.
-    pub(super) batch: u64,
-    /// The input frames that it stands for.
-    pub(super) members: &'a [u64],
-    /// The frame whose arrival let it go; `None`: the poll's end did.
-    pub(super) cause: Option<u64>,
-}
-
-/// Frames that no device would take: number and length.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Refused(Rc<RefCell<Vec<(u64, usize)>>>);
-
-/// Refused frames are listed behind the packets, as the kernel oracle does it; where there are more
-/// than this, they are listed as they come.
-const LISTED_LAST: usize = 1 << 16;
-
-impl Refused {
-    /// A drop hook that keeps them.
-    pub(super) fn hook(&self) -> grilse::DropHook {
-        let list = Rc::clone(&self.0);
-        Box::new(move |meta, len, reason| {
-            if reason == DropReason::LinkTruncated {
-                list.borrow_mut().push((meta.seq, len));
-            }
-        })
-    }
 }
 
 impl Outlets {
@@ -93,6 +61,10 @@ impl Outlets {
     }
 }
 
+/// Refused frames are listed behind the packets, as the kernel oracle does it; where there are more
+/// than this, they are listed as they come.
+const LISTED_LAST: usize = 1 << 16;
+
 /// The handler of one file's packets.
 pub(super) struct Observer<'a> {
     outlets: &'a mut Outlets,
@@ -120,7 +92,7 @@ impl<'a> Observer<'a> {
         if let Some(failure) = self.failed.take() {
             return Err(failure);
         }
-        if self.refused.0.borrow().len() > LISTED_LAST { self.list_refused() } else { Ok(()) }
+        if self.refused.len() > LISTED_LAST { self.list_refused() } else { Ok(()) }
     }
 
     /// The file is over.
@@ -131,7 +103,7 @@ impl<'a> Observer<'a> {
     }
 
     fn list_refused(&mut self) -> Result<(), Failure> {
-        let refused = self.refused.0.take();
+        let refused = self.refused.take();
         match &mut self.outlets.lines {
             Some(lines) => refused.iter().try_for_each(|&(seq, len)| lines.refused(seq, len)),
             None => Ok(()),

@@ -6,7 +6,7 @@ use grilse::pcap::{Format, Grilse1, Member};
 use grilse::wire::Csum;
 use grilse::{Note, Notes, Recorder};
 
-use super::observer::Delivered;
+use super::delivered::Delivered;
 use crate::failure::Failure;
 
 /// The output file.
