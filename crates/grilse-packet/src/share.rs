@@ -24,17 +24,8 @@ impl Skb {
 
     pub(crate) fn clone_into(&mut self, mut shell: Slot<Shell>) -> Skb {
         let data = self.share_data();
-        let own = self.shell();
         shell.data = data.map_or(DataOwner::None, DataOwner::Shared);
-        shell.head = own.head.clone();
-        shell.start = own.start;
-        shell.linear = own.linear;
-        shell.len = own.len;
-        shell.has_frags = own.has_frags;
-        shell.has_chain = own.has_chain;
-        shell.meta = own.meta;
-        shell.truesize = own.truesize;
-        Skb::from_shell(shell)
+        self.shell().show_in(shell)
     }
 
     /// Opens the data to several owners, that of chained packets too, so that a clone can be cloned
@@ -108,18 +99,25 @@ fn reclone(skb: &Skb, for_shell: &Shell) -> Option<Skb> {
     let home = for_shell.home?;
     let mut shell = home.depot().take_one()?;
     shell.home = Some(home);
-    let own = skb.shell();
-    if let DataOwner::Shared(data) = &own.data {
+    if let DataOwner::Shared(data) = &skb.shell().data {
         shell.data = DataOwner::Shared(data.clone());
     }
-    shell.head = own.head.clone();
-    shell.start = own.start;
-    shell.linear = own.linear;
-    shell.len = own.len;
-    shell.has_frags = own.has_frags;
-    shell.meta = own.meta;
-    shell.truesize = own.truesize;
-    Some(Skb::from_shell(shell))
+    Some(skb.shell().show_in(shell))
+}
+
+impl Shell {
+    /// An skb of the same bytes in another shell, which has a share in the data.
+    fn show_in(&self, mut shell: Slot<Shell>) -> Skb {
+        shell.head = self.head.clone();
+        shell.start = self.start;
+        shell.linear = self.linear;
+        shell.len = self.len;
+        shell.has_frags = self.has_frags;
+        shell.has_chain = self.has_chain;
+        shell.meta = self.meta;
+        shell.truesize = self.truesize;
+        Skb::from_shell(shell)
+    }
 }
 
 #[cfg(test)]
