@@ -125,6 +125,10 @@ impl Report {
 
     /// Prints the report.
     pub(super) fn print(&self, to_stdout: bool) -> Result<(), Failure> {
+        if self.files.is_empty() {
+            // Nothing could be read, and that has been said.
+            return Ok(());
+        }
         let text = self.text();
         if to_stdout {
             let mut out = io::stdout().lock();
