@@ -15,8 +15,7 @@ impl Packet for Skb {
 
     #[inline]
     fn front(&self) -> &[u8] {
-        let linear = self.linear();
-        if linear.is_empty() { self.pieces_in(0..self.len()).next().unwrap_or(&[]) } else { linear }
+        if self.shell().linear == 0 { self.front_behind() } else { self.linear() }
     }
 
     fn gather(&mut self, n: usize) -> Option<&[u8]> {
@@ -92,6 +91,13 @@ impl Packet for Skb {
 }
 
 impl Skb {
+    /// The front of a packet without linear bytes.
+    #[cold]
+    #[inline(never)]
+    fn front_behind(&self) -> &[u8] {
+        self.pieces_in(0..self.len()).next().unwrap_or(&[])
+    }
+
     /// Moves the bytes of `other` behind its first `skip` to free fragment slots of the last packet
     /// of this one, and says whether that could be done; if not, nothing changed.
     fn take_frags(&mut self, other: &mut Skb, skip: usize) -> bool {
