@@ -153,17 +153,6 @@ words! {
         Wake = "wake",
     }
 }
-words! {
-    /// When a page pool checks that a frame is of its node.
-    PoolNuma {
-        /// When it takes frames back from its ring, as the kernel does.
-        Ring = "ring",
-        /// Whenever a frame comes back.
-        Always = "always",
-        /// Never.
-        Never = "never",
-    }
-}
 
 /// A value that a knob may have.
 trait Knob: Sized + fmt::Display {
@@ -269,7 +258,7 @@ policy! {
     /// How long the cache of free shells lives.
     shell_cache: ShellCache = ShellCache::Persistent, "shell.cache", ANY;
     /// Objects that the cache holds at most; of magazines, two at least, whatever this says.
-    shell_size: u32 = 120, "shell.size", (0, 1024);
+    shell_size: u32 = 600, "shell.size", (0, 1024);
     /// Objects that a refill of an array brings; magazines are filled whole.
     shell_bulk: u32 = 60, "shell.bulk", (1, 1024);
     /// Objects that a full array gives up at once; magazines go whole.
@@ -324,8 +313,6 @@ policy! {
     pp_cache: u32 = 128, "pp.cache", (1, 4096);
     /// Frames that it takes back from its ring at once.
     pp_refill: u32 = 64, "pp.refill", (1, 4096);
-    /// When a page pool checks that a frame is of its node.
-    pp_numa: PoolNuma = PoolNuma::Ring, "pp.numa", ANY;
     /// Whether the owner's own returns skip the ring.
     pp_direct: bool = true, "pp.direct", ANY;
 }
