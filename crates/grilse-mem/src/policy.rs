@@ -257,7 +257,8 @@ const ANY: (u32, u32) = (0, 0);
 policy! {
     /// How long the cache of free shells lives.
     shell_cache: ShellCache = ShellCache::Persistent, "shell.cache", ANY;
-    /// Objects that the cache holds at most; of magazines, two at least, whatever this says.
+    /// Objects that the cache holds at most; of magazines, two at least, whatever this says, and
+    /// beyond those no more than an eighth of the class.
     shell_size: u32 = 600, "shell.size", (0, 1024);
     /// Objects that a refill of an array brings; magazines are filled whole.
     shell_bulk: u32 = 60, "shell.bulk", (1, 1024);

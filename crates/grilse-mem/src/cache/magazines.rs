@@ -34,8 +34,11 @@ impl<T: Recycle> Magazines<T> {
         Some(Self { depot, loaded, spare, stock: Vec::new(), most: 2 })
     }
 
-    /// Leaves room for so many objects, in whole magazines and two at least.
+    /// Leaves room for so many objects, in whole magazines and two at least; beyond those for no more
+    /// than an eighth of the class, as others, and who copies on write without a cache, live on what
+    /// is in the depot.
     pub(crate) fn tune(&mut self, limit: usize, slab: &mut Slab<T>, empties: &mut Empties<T>) {
+        let limit = limit.min(self.depot.capacity() as usize / 8);
         self.most = limit / Magazine::<T>::CAPACITY;
         while self.stock.len() + 2 > self.most
             && let Some(magazine) = self.stock.pop()
