@@ -52,7 +52,7 @@ pub use loans::Loans;
 pub use magazine::Magazine;
 pub use place::{Place, Places};
 pub use policy::{
-    Alien, BadPolicy, DeferList, Demand, FlushEnd, Init, Kick, Overflow, Policy, PoolNuma, SameCpu,
+    Alien, BadPolicy, DeferList, Demand, FlushEnd, Init, Kick, Overflow, Policy, SameCpu,
     ShellCache, SlabModel, TaskRefill,
 };
 pub use pool::{Closing, FrameLedger, FramePool, PoolError};

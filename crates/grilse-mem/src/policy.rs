@@ -153,17 +153,6 @@ words! {
         Wake = "wake",
     }
 }
-words! {
-    /// When a page pool checks that a frame is of its node.
-    PoolNuma {
-        /// When it takes frames back from its ring, as the kernel does.
-        Ring = "ring",
-        /// Whenever a frame comes back.
-        Always = "always",
-        /// Never.
-        Never = "never",
-    }
-}
 
 /// A value that a knob may have.
 trait Knob: Sized + fmt::Display {
@@ -324,8 +313,6 @@ policy! {
     pp_cache: u32 = 128, "pp.cache", (1, 4096);
     /// Frames that it takes back from its ring at once.
     pp_refill: u32 = 64, "pp.refill", (1, 4096);
-    /// When a page pool checks that a frame is of its node.
-    pp_numa: PoolNuma = PoolNuma::Ring, "pp.numa", ANY;
     /// Whether the owner's own returns skip the ring.
     pp_direct: bool = true, "pp.direct", ANY;
 }
