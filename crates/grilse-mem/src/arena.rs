@@ -152,6 +152,7 @@ impl<T: Recycle> Arena<T> {
     /// The link of a cell that its pusher has given up and not yet landed, or that a list holds.
     #[inline]
     pub(crate) fn link(&self, index: u32) -> &AtomicU32 {
+        debug_assert!(index < self.capacity, "a link of a cell");
         let cell = self.cell(index);
         // SAFETY: the cell is carved, as a slot of it was given up; the reference is to the link
         // alone, an atomic, and not to the value.

@@ -329,10 +329,12 @@ impl<T: Recycle> Cache<T> {
         self.home.missed();
         self.misses = self.misses.wrapping_add(1);
         self.stats.refills += 1;
-        match &mut self.front {
+        let slot = match &mut self.front {
             Front::Magazines(magazines) => magazines.take_slow(&mut self.slab, &mut self.empties),
             Front::Stack(stack) => stack.take_slow(&mut self.slab),
-        }
+        };
+        self.stats.exhausted += u64::from(slot.is_none());
+        slot
     }
 
     fn pop_near(&mut self) -> Option<Slot<T>> {

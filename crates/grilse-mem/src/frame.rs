@@ -56,7 +56,8 @@ impl Frames {
     ) -> Result<&'static Self, MapError> {
         // Only told apart by it, so that the ordering is of no matter; and shared by models.
         static NUMBERS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let region = Region::map(count as usize * size as usize, node)?;
+        let len = (count as usize).checked_mul(size as usize);
+        let region = Region::map(len.ok_or(MapError::TooLarge { objects: count })?, node)?;
         let places: Box<[_]> = (0..count).map(|_| PlaceByte::new()).collect();
         places.iter().for_each(|place| place.step(Place::InUse, Place::Depot));
         Ok(Box::leak(Box::new(Self {

@@ -203,6 +203,11 @@ impl<T: Recycle> List<T> {
     #[inline]
     pub(crate) fn splice(&self, strand: Strand<T>, tell_at: u32) -> bool {
         let Strand { chain, oldest, count } = strand;
+        if !std::ptr::eq(self.objects, chain.objects) {
+            // Its indices mean other cells here.
+            debug_assert!(false, "a strand came to a list of another arena");
+            return false;
+        }
         let Some(newest) = chain.next.checked_sub(1) else { return false };
         let bound = Bound { tell_at, ..Bound::NONE };
         // Relaxed: published by the release in the word.

@@ -86,8 +86,10 @@ impl Region {
         let len = len.max(1);
         // A length too large to round up is too large to map, which the system says then.
         let rounded = len.checked_next_multiple_of(HUGE).unwrap_or(len);
-        let (base, pages) =
-            if len < HUGE { (map_pages(len, 0), Pages::Ordinary) } else { map_large(rounded) };
+        let (base, pages) = match len < HUGE {
+            true => (map_pages(len, 0), Pages::Ordinary),
+            false => map_large(rounded, node.is_none()),
+        };
         let base = base.map_err(|source| MapError::Map { len, source })?;
         if let Some(node) = node {
             bind(base, len, node).map_err(|source| MapError::Bind { node, source })?;
@@ -127,11 +129,15 @@ pub(crate) unsafe fn discard(base: NonNull<u8>, len: usize) {
 pub(crate) unsafe fn discard(_base: NonNull<u8>, _len: usize) {}
 
 #[cfg(not(any(loom, miri)))]
-fn map_large(len: usize) -> (io::Result<NonNull<u8>>, Pages) {
-    // The mapping reserves its huge pages or fails: none can be missing at first touch.
-    let huge = map_pages(len, libc::MAP_HUGETLB);
-    if huge.is_ok() {
-        return (huge, Pages::Huge);
+fn map_large(len: usize, anywhere: bool) -> (io::Result<NonNull<u8>>, Pages) {
+    // The mapping reserves its huge pages or fails: none can be missing at first touch. But they are
+    // reserved of all nodes together: bound to one that has too few, a touch would end the process
+    // (`SIGBUS`), where ordinary pages are only smaller.
+    if anywhere {
+        let huge = map_pages(len, libc::MAP_HUGETLB);
+        if huge.is_ok() {
+            return (huge, Pages::Huge);
+        }
     }
     let base = match map_pages(len, libc::MAP_NORESERVE) {
         Ok(base) => base,

@@ -18,6 +18,8 @@ pub struct Stats {
     pub magazines_sent: u64,
     /// Times that a home took no more.
     pub overflows: u64,
+    /// Takes that found nothing anywhere.
+    pub exhausted: u64,
     /// Homes woken.
     pub wakes: u64,
     /// Objects that came home, by how long they were parked.
@@ -38,6 +40,7 @@ impl Default for Stats {
             to_depot: 0,
             magazines_sent: 0,
             overflows: 0,
+            exhausted: 0,
             wakes: 0,
             parked: Histogram([0; 40]),
         }
