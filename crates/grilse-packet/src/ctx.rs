@@ -12,7 +12,7 @@ use grilse_wire::Meta;
 use crate::bare::Bare;
 use crate::drop_reason::DropReason;
 use crate::memory::Seat;
-use crate::shell::{Data, DataOwner, HEADROOM, Shell};
+use crate::shell::{Data, DataOwner, Shell};
 use crate::skb::Skb;
 
 /// What a worker, or any other thread, needs to take and give back packets. Bound to its thread;
@@ -143,7 +143,7 @@ impl Ctx {
     }
 
     /// An empty packet with a small head of [`HEAD_SIZE`](crate::HEAD_SIZE) bytes and at least
-    /// [`HEADROOM`] in front; `None` when all are in use.
+    /// [`HEADROOM`](crate::HEADROOM) in front; `None` when all are in use.
     #[inline]
     pub fn take(&mut self) -> Option<Skb> {
         let mut skb = Skb::from_shell(self.take_shell()?);
@@ -264,10 +264,7 @@ impl Ctx {
 
     /// Gives back a packet that is lost, and says why.
     pub fn drop_with(&mut self, skb: Skb, reason: DropReason) {
-        self.drops.0[reason as usize] += 1;
-        if let Some(hook) = &mut self.on_drop {
-            hook(skb.meta(), skb.len(), reason);
-        }
+        self.drop_unborn(skb.meta(), skb.len(), reason);
         self.consume(skb);
     }
 
@@ -364,8 +361,6 @@ fn give_up_head(shell: &mut Shell, heads: &mut Cache<Counted<Data>>) {
         heads.put_past_front(data);
     }
 }
-
-const _: () = assert!(HEADROOM >= 64);
 
 impl fmt::Debug for Ctx {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
