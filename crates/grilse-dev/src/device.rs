@@ -120,8 +120,8 @@ impl fmt::Display for Fault {
             Self::Write { device, source } => write!(f, "{device}: {source}"),
             Self::LinkType { device, record, link_type } => write!(
                 f,
-                "{device}: frame {record}: link type {link_type} is not read; Ethernet (1), raw IP (101, 228, \
-                 229) and Linux cooked (113, 276) are"
+                "{device}: frame {record}: link type {link_type} is not read; Ethernet (1), raw IP \
+                 (101, 228, 229) and Linux cooked (113, 276) are"
             ),
             Self::Direction { device, asked } => write!(f, "{device} does not {asked}"),
         }

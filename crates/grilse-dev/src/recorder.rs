@@ -14,7 +14,6 @@ use crate::pcap::{self, FileWriter, Format, Interface, Resolution, link_type};
 pub struct Recorder {
     caps: Caps,
     writer: FileWriter,
-    interfaces: Vec<Interface>,
 }
 
 impl Recorder {
@@ -36,18 +35,17 @@ impl Recorder {
             vlan_offload: true,
             tx_gso: GsoType(u32::MAX),
         };
-        Ok(Self { caps, writer, interfaces: Vec::new() })
+        Ok(Self { caps, writer })
     }
 
     /// Describes the next interface, the first of which has number 0.
     pub fn describe(&mut self, interface: &Interface) {
         self.writer.interface(interface);
-        self.interfaces.push(interface.clone());
     }
 
     /// How many interfaces are described.
     pub fn interfaces(&self) -> usize {
-        self.interfaces.len()
+        self.writer.interfaces().len()
     }
 
     /// Writes a packet as one of `interface`, with the time `ticks` of that interface and these
@@ -97,10 +95,10 @@ impl Device for Recorder {
         let mut sent = 0;
         while let Some(skb) = batch.pop() {
             let interface = skb.meta().interface;
-            while interface as usize >= self.interfaces.len() {
+            while interface as usize >= self.interfaces() {
                 self.describe(&Interface::new(link_type::ETHERNET, Resolution::NANO));
             }
-            let ticks = self.interfaces[interface as usize].ticks(skb.meta().time_ns);
+            let ticks = self.writer.interfaces()[interface as usize].ticks(skb.meta().time_ns);
             if let Err(fault) = self.record(&skb, interface, ticks, &[]) {
                 let back = batch.unpop(skb);
                 debug_assert!(back.is_ok(), "its place is still free");

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use grilse_mem::{FrameLedger, FramePool, PoolError};
 use grilse_packet::{Batch, Ctx, DropReason, HEADROOM, MAX_FRAGS, Skb};
-use grilse_wire::dissect::{self, Fragment};
+use grilse_wire::dissect::{self, Flow, Fragment};
 use grilse_wire::eth::ethertype;
-use grilse_wire::{Csum, GsoType, Meta, VlanTag, link, toeplitz};
+use grilse_wire::{Csum, GsoType, Meta, VlanTag, link, tcp, toeplitz, udp};
 
 use crate::device::{Caps, Device, Fault, Received, RxCsum};
 use crate::pcap::{self, Interface, Record};
@@ -97,8 +97,6 @@ pub struct Note {
     pub ticks: u64,
     /// Length on the wire in bytes, as the record states it.
     pub orig_len: u32,
-    /// Length of the record in bytes.
-    pub len: u32,
     /// Comments, as they are.
     pub comments: Vec<Vec<u8>>,
 }
@@ -267,7 +265,6 @@ impl Note {
         Self {
             ticks: record.time.ticks,
             orig_len: record.orig_len,
-            len: record.data.len() as u32,
             comments: record.comments.clone().map(<[u8]>::to_vec).collect(),
         }
     }
@@ -277,25 +274,31 @@ impl Note {
 fn describe(meta: &mut Meta, link: link::Type, frame: &[u8], offloads: &Offloads) {
     let Ok((network, protocol)) = link.network(frame) else { return };
     (meta.network, meta.protocol) = (network, protocol);
-    let flow = dissect::dissect(frame, usize::from(network), protocol);
-    if let Ok(flow) = &flow {
+    let reads_flow = offloads.hash || offloads.csum != RxCsum::None;
+    if reads_flow && let Ok(flow) = dissect::dissect(frame, usize::from(network), protocol) {
         if offloads.hash {
             meta.hash = flow.hash(&toeplitz::MICROSOFT);
         }
-        let field = match flow.protocol {
-            6 => 16,
-            17 => 6,
-            _ => return strip(meta, link, frame, offloads),
-        };
-        if let (Some(transport), Fragment::No) = (flow.transport, flow.fragment) {
-            meta.csum = match offloads.csum {
-                RxCsum::None => Csum::None,
-                RxCsum::Valid => Csum::Unnecessary { level: 0 },
-                RxCsum::Partial => Csum::Partial { start: transport as u16, offset: field },
-            };
-        }
+        meta.csum = csum_of(&flow, offloads.csum);
     }
     strip(meta, link, frame, offloads);
+}
+
+/// What a device that says `csum` of whole TCP and UDP packets says of this one.
+fn csum_of(flow: &Flow, csum: RxCsum) -> Csum {
+    let field = match flow.protocol {
+        tcp::PROTOCOL => tcp::CHECK,
+        udp::PROTOCOL => udp::CHECK,
+        _ => return Csum::None,
+    };
+    let (Some(transport), Fragment::No) = (flow.transport, flow.fragment) else {
+        return Csum::None;
+    };
+    match csum {
+        RxCsum::None => Csum::None,
+        RxCsum::Valid => Csum::Unnecessary { level: 0 },
+        RxCsum::Partial => Csum::Partial { start: transport as u16, offset: field as u16 },
+    }
 }
 
 /// Notes the tag that [`build`] leaves out of the frame.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use grilse::pcap::{Format, Grilse1, Member};
 use grilse::wire::Csum;
-use grilse::{Note, Notes, Recorder};
+use grilse::{Note, Notes, OnWire, Recorder};
 
 use super::delivered::Delivered;
 use crate::failure::Failure;
@@ -12,6 +12,7 @@ use crate::failure::Failure;
 /// The output file.
 pub(super) struct Output {
     recorder: Recorder,
+    format: Format,
     notes: Notes,
     /// Number in the output of this input's first interface.
     base: u32,
@@ -29,7 +30,8 @@ impl Output {
             return Err(Failure::Usage(text));
         };
         let recorder = Recorder::create(&name, path, format)?;
-        Ok(Self { recorder, notes: Notes::default(), base: 0, frames_before: 0, broken: false })
+        let notes = Notes::default();
+        Ok(Self { recorder, format, notes, base: 0, frames_before: 0, broken: false })
     }
 
     /// Another input begins.
@@ -43,7 +45,10 @@ impl Output {
     /// where the format has comments, one of ours that tells the frames apart again.
     pub(super) fn packet(&mut self, delivered: &Delivered<'_>) -> Result<(), Failure> {
         let notes = self.take_notes(delivered.members);
-        let ours = self.restoring(delivered, &notes).encode();
+        let ours = match self.format {
+            Format::Pcap => Vec::new(),
+            Format::Pcapng => self.restoring(delivered, &notes).encode(),
+        };
         let foreign = notes.iter().flat_map(|note| &note.comments).map(|comment| &comment[..]);
         let comments: Vec<&[u8]> = foreign.chain(ours.iter().map(String::as_bytes)).collect();
         let ticks = notes.first().map_or(0, |note| note.ticks);
@@ -75,8 +80,8 @@ impl Output {
     fn restoring(&self, delivered: &Delivered<'_>, notes: &[Note]) -> Grilse1 {
         let meta = delivered.skb.meta();
         let mut csum = meta.csum;
-        if let (Csum::Partial { start, .. }, Some(_)) = (&mut csum, meta.vlan) {
-            *start += 4;
+        if let Csum::Partial { start, .. } = &mut csum {
+            *start += OnWire::new(delivered.skb).tag_len() as u16;
         }
         let member = |(&frame, note): (&u64, &Note)| Member {
             frame: self.frames_before + frame,

@@ -25,6 +25,11 @@ impl FileWriter {
         self.0.interface(interface)
     }
 
+    /// As [`Writer::interfaces`].
+    pub fn interfaces(&self) -> &[Interface] {
+        self.0.interfaces()
+    }
+
     /// As [`Writer::write`].
     ///
     /// # Errors

@@ -95,6 +95,11 @@ impl<W: Write> Writer<W> {
         (self.interfaces.len() - 1) as u32
     }
 
+    /// The interfaces described so far.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
     /// Writes one packet.
     ///
     /// # Errors
