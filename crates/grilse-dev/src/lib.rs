@@ -5,12 +5,20 @@
 #![forbid(unsafe_code)]
 
 mod device;
+mod fault;
+mod null;
 mod on_wire;
+mod open;
+mod pair;
 pub mod pcap;
 mod recorder;
 mod replay;
+mod spec;
 
-pub use device::{Caps, Device, Fault, Received, RxCsum};
+pub use device::{Armed, Caps, Counters, Device, Received, RxCsum};
+pub use fault::Fault;
 pub use on_wire::OnWire;
+pub use open::{DRIVERS, Driver, OpenError, Opener, Queues, Wanted};
+pub use spec::Spec;
 pub use recorder::Recorder;
 pub use replay::{Note, NoteTable, Notes, Offloads, Replay, ReplayPool};
