@@ -1,6 +1,5 @@
 //! What a device is to a worker: bursts of packets in, bursts of packets out.
 
-use std::fmt;
 use std::os::fd::BorrowedFd;
 
 use grilse_packet::{Batch, Ctx};
@@ -13,7 +12,7 @@ use crate::fault::Fault;
 /// the worker that polls it.
 ///
 /// A packet that a device takes is either handed on, or dropped through the context with a reason.
-pub trait Device: Send + fmt::Debug {
+pub trait Device: Send {
     /// What the device can do.
     fn caps(&self) -> &Caps;
 

@@ -19,6 +19,6 @@ pub use device::{Armed, Caps, Counters, Device, Received, RxCsum};
 pub use fault::Fault;
 pub use on_wire::OnWire;
 pub use open::{DRIVERS, Driver, OpenError, Opener, Queues, Wanted};
-pub use spec::Spec;
 pub use recorder::Recorder;
 pub use replay::{Note, NoteTable, Notes, Offloads, Replay, ReplayPool};
+pub use spec::Spec;

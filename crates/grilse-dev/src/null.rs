@@ -14,11 +14,7 @@ struct Null {
     counters: Counters,
 }
 
-pub(crate) fn open(
-    _opener: &mut Opener,
-    spec: &Spec,
-    wanted: Wanted,
-) -> Result<Queues, OpenError> {
+pub(crate) fn open(_opener: &mut Opener, spec: &Spec, wanted: Wanted) -> Result<Queues, OpenError> {
     let caps = Caps {
         name: spec.to_string(),
         rx: true,

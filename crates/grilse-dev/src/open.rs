@@ -158,7 +158,11 @@ impl fmt::Display for OpenError {
             Self::NoKind { given } => write!(
                 f,
                 "\"{given}\" is no device: write its kind, a colon and its name, such as {}",
-                DRIVERS.iter().map(|driver| format!("{}:", driver.kind)).collect::<Vec<_>>().join(" ")
+                DRIVERS
+                    .iter()
+                    .map(|driver| format!("{}:", driver.kind))
+                    .collect::<Vec<_>>()
+                    .join(" ")
             ),
             Self::UnknownKind { given, nearest } => {
                 write!(f, "there are no devices of kind \"{given}\"")?;

@@ -77,11 +77,7 @@ impl Bell {
     }
 }
 
-pub(crate) fn open(
-    opener: &mut Opener,
-    spec: &Spec,
-    wanted: Wanted,
-) -> Result<Queues, OpenError> {
+pub(crate) fn open(opener: &mut Opener, spec: &Spec, wanted: Wanted) -> Result<Queues, OpenError> {
     let name = spec.need_target("a name")?;
     if let Some(ends) = opener.pairs.0.remove(name) {
         if ends.len() != wanted.queues {

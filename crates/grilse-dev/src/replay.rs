@@ -5,7 +5,6 @@
 //! however long the file is.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io::Read;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -231,7 +230,7 @@ fn hand_on(out: &mut Batch, skb: Skb) -> Step {
     Step::Taken
 }
 
-impl<R: Read + Send + fmt::Debug> Device for Replay<R> {
+impl<R: Read + Send> Device for Replay<R> {
     fn caps(&self) -> &Caps {
         &self.caps
     }

@@ -84,7 +84,7 @@ fn a_third_end_belongs_to_a_pair_of_its_own() {
         open(&mut opener, "pair:x").unwrap();
     }
     let two = Wanted { queues: 2, ..ONE };
-    let error = opener.open(&"pair:x".parse().unwrap(), two).unwrap_err();
+    let error = opener.open(&"pair:x".parse().unwrap(), two).err().unwrap();
     assert!(error.to_string().contains("1 queues at its other end"), "{error}");
     assert!(open(&mut opener, "pair:x").is_ok(), "the end that waited still waits");
 }

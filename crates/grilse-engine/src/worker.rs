@@ -1,98 +1,98 @@
-//! A worker and its poll round.
+//! A worker and its rounds.
 //!
-//! A worker owns everything it touches: its context, its ports with their GRO tables, and the
-//! handler that packets are delivered to. In a poll a packet is, at any time, in exactly one of: the
-//! batch, a GRO table, the handler's hands.
+//! A worker owns everything it touches: its context, its ports with their GRO tables, what waits to
+//! be sent, and the handler that packets are delivered to. In a round a packet is, at any time, in
+//! exactly one of: the batch, a GRO table, the handler's hands, a queue for sending.
 
-use std::fmt;
+use grilse_dev::Fault;
+use grilse_packet::{Batch, Ctx, DropReason};
 
-use grilse_dev::{Device, Fault};
-use grilse_offload::{Gro, Outcome, Sink, Why};
-use grilse_packet::{Batch, Ctx, Skb};
-use grilse_wire::Meta;
-
-/// Where packets go that a worker receives.
-pub trait Handler {
-    /// What GRO does from now on it does because this packet arrived; `None`: because the poll ends.
-    fn arriving(&mut self, _packet: Option<&Meta>) {}
-
-    /// `packet` has joined `head`, which is delivered later.
-    fn merged(&mut self, _head: &Meta, _packet: &Meta) {}
-
-    /// Takes a packet, and why GRO let it go. Whoever takes it passes it on, consumes it, or drops
-    /// it with a reason.
-    fn deliver(&mut self, ctx: &mut Ctx, skb: Skb, why: Why);
-}
-
-/// A receive queue of a device, with its GRO table (a NAPI instance).
-pub struct Port {
-    device: Box<dyn Device>,
-    gro: Gro<Skb>,
-    ended: bool,
-}
-
-impl Port {
-    /// A port on `device`.
-    pub fn new(device: Box<dyn Device>, gro: Gro<Skb>) -> Self {
-        Self { device, gro, ended: false }
-    }
-
-    /// The device.
-    pub fn device(&self) -> &dyn Device {
-        &*self.device
-    }
-}
-
-/// What a poll did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Poll {
-    /// Frames taken from the device, those dropped included.
-    pub taken: usize,
-    /// The device will yield nothing more, and GRO holds nothing of it.
-    pub ended: bool,
-}
+use crate::port::{Handler, Poll, PollCtx, Port};
+use crate::tx::TxQueues;
 
 /// One thread's engine.
 #[derive(Debug)]
 pub struct Worker<H> {
     ctx: Ctx,
-    port: Port,
+    ports: Vec<Port>,
+    tx: TxQueues,
     batch: Batch,
     handler: H,
 }
 
+/// What a round did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Frames taken from devices.
+    pub taken: usize,
+    /// Packets that devices took, and those they gave back as sent.
+    pub sent: usize,
+    /// All ports have ended, and nothing waits to be sent.
+    pub ended: bool,
+}
+
 impl<H: Handler> Worker<H> {
-    /// A worker on the thread of `ctx`.
-    pub fn new(ctx: Ctx, port: Port, handler: H) -> Self {
-        Self { ctx, port, batch: Batch::new(), handler }
+    /// A worker on the thread of `ctx`; its ports count from 0.
+    pub fn new(ctx: Ctx, ports: Vec<Port>, handler: H) -> Self {
+        let tx = TxQueues::new(ports.len());
+        Self { ctx, ports, tx, batch: Batch::new(), handler }
     }
 
-    /// One poll at the time `now_ns`: receives up to `budget` frames, and never more than
-    /// [`Batch::CAPACITY`] packets, coalesces them, delivers, and flushes what GRO holds
-    /// (`napi_poll` and a `napi_complete_done` without flush timeout).
+    /// One poll of one port at the time `now_ns`: receives up to `budget` frames, coalesces them,
+    /// delivers, and sends what was passed on.
     ///
     /// # Errors
-    /// The device's [`Fault`]. Everything received before it has been delivered.
-    pub fn poll(&mut self, now_ns: u64, budget: usize) -> Result<Poll, Fault> {
-        let Self { ctx, port, batch, handler } = self;
-        ctx.begin(now_ns);
-        let received = match port.ended {
-            true => Ok(None),
-            false => port.device.rx(ctx, batch, budget).map(Some),
-        };
-        while let Some(skb) = batch.pop() {
-            handler.arriving(Some(skb.meta()));
-            let mut delivery = Delivery { ctx, handler };
-            if let Outcome::Merged(Some(emptied)) = port.gro.push(skb, now_ns, &mut delivery) {
-                ctx.consume(emptied);
+    /// The [`Fault`] of a device. Everything received before it has been delivered.
+    pub fn poll(&mut self, port: usize, now_ns: u64, budget: usize) -> Result<Poll, Fault> {
+        self.ctx.begin(now_ns);
+        let polled = self.poll_one(port, budget);
+        let sent = self.send();
+        self.ctx.end();
+        let polled = polled?;
+        sent?;
+        Ok(polled)
+    }
+
+    /// Polls every port once, each for up to the NAPI weight, as long as everything that waits to be
+    /// sent has room; what has been sent is taken back first (`net_rx_action`).
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll); the other ports have had their turn.
+    pub fn round(&mut self, now_ns: u64) -> Result<Round, Fault> {
+        self.ctx.begin(now_ns);
+        let mut round = Round::default();
+        let mut fault = None;
+        for port in 0..self.ports.len() {
+            round.sent += self.ports[port].device.reap(&mut self.ctx);
+            if !self.tx.have_room() {
+                continue;
+            }
+            match self.poll_one(port, Batch::CAPACITY) {
+                Ok(poll) => round.taken += poll.taken,
+                Err(error) => fault = fault.or(Some(error)),
+            }
+            match self.send() {
+                Ok(sent) => round.sent += sent,
+                Err(error) => fault = fault.or(Some(error)),
             }
         }
-        handler.arriving(None);
-        port.gro.flush(&mut Delivery { ctx, handler });
-        ctx.end();
-        let received = received.inspect_err(|_| port.ended = true)?;
-        port.ended = received.is_none_or(|received| received.ended);
-        Ok(Poll { taken: received.map_or(0, |received| received.taken), ended: port.ended })
+        self.ctx.end();
+        round.ended = self.ports.iter().all(Port::ended) && self.tx.len() == 0;
+        fault.map_or(Ok(round), Err)
+    }
+
+    fn poll_one(&mut self, port: usize, budget: usize) -> Result<Poll, Fault> {
+        let Self { ctx, ports, tx, batch, handler } = self;
+        ports[port].poll(&mut PollCtx { ctx, port, tx }, batch, handler, budget)
+    }
+
+    fn send(&mut self) -> Result<usize, Fault> {
+        let Self { ctx, ports, tx, .. } = self;
+        let mut sent = 0;
+        for (index, port) in ports.iter_mut().enumerate() {
+            sent += tx.send(ctx, index, &mut *port.device)?;
+        }
+        Ok(sent)
     }
 
     /// The context.
@@ -110,34 +110,10 @@ impl<H: Handler> Worker<H> {
         &mut self.handler
     }
 
-    /// Stops the worker: what it caches goes to the depot. Returns the handler.
-    pub fn stop(self) -> H {
+    /// Stops the worker: what waits to be sent is dropped, and what it caches goes to the depot.
+    /// Returns the handler.
+    pub fn stop(mut self) -> H {
+        self.tx.drop_all(&mut self.ctx, DropReason::Stopped);
         self.handler
-    }
-}
-
-/// Packets from GRO to the handler.
-struct Delivery<'a, H> {
-    ctx: &'a mut Ctx,
-    handler: &'a mut H,
-}
-
-impl<H: Handler> Sink<Skb> for Delivery<'_, H> {
-    fn merged(&mut self, head: &Meta, packet: &Meta) {
-        self.handler.merged(head, packet);
-    }
-
-    fn deliver(&mut self, skb: Skb, why: Why) {
-        self.handler.deliver(self.ctx, skb, why);
-    }
-}
-
-impl fmt::Debug for Port {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Port")
-            .field("device", &self.device.caps().name)
-            .field("held", &self.gro.held())
-            .field("ended", &self.ended)
-            .finish()
     }
 }

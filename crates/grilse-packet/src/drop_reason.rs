@@ -8,17 +8,27 @@ pub enum DropReason {
     LinkTruncated,
     /// No shell or frame was left to receive into.
     NoBuffers,
+    /// Too many packets wait to be sent already.
+    TxFull,
+    /// The frame is longer than what the device sends.
+    TooBig,
+    /// It waited to be sent when its worker was stopped.
+    Stopped,
 }
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 2] = [Self::LinkTruncated, Self::NoBuffers];
+    pub const ALL: [Self; 5] =
+        [Self::LinkTruncated, Self::NoBuffers, Self::TxFull, Self::TooBig, Self::Stopped];
 
     /// The label in reports and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::LinkTruncated => "link-truncated",
             Self::NoBuffers => "no-buffers",
+            Self::TxFull => "tx-full",
+            Self::TooBig => "too-big",
+            Self::Stopped => "stopped",
         }
     }
 }
