@@ -59,8 +59,11 @@ pub trait Device: Send {
 pub enum Armed<'a> {
     /// There is work, or may be at any time.
     Ready,
-    /// By this descriptor, which becomes readable, or writable for a packet that waits.
-    Fd(BorrowedFd<'a>),
+    /// By this descriptor, which becomes readable for any work.
+    Event(BorrowedFd<'a>),
+    /// By this one, which becomes readable when packets have come, and writable when there is room
+    /// for one that waits.
+    Socket(BorrowedFd<'a>),
     /// There is work at this time, in nanoseconds of the engine's clock, and none before.
     At(u64),
     /// It never has work by itself.

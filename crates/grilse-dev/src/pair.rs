@@ -187,7 +187,7 @@ impl Device for End {
         if left || !self.from.is_empty() || (sending && self.to.slots() > 0) {
             return Armed::Ready;
         }
-        Armed::Fd(self.bell.event.as_fd())
+        Armed::Event(self.bell.event.as_fd())
     }
 
     fn counters(&self) -> Counters {

@@ -38,7 +38,7 @@ fn number(skb: &grilse_packet::Skb) -> u64 {
 fn sleep(device: &mut dyn Device, sending: bool) -> bool {
     match device.arm(sending) {
         Armed::Ready => true,
-        Armed::Fd(fd) => {
+        Armed::Event(fd) => {
             let mut fds = [PollFd::new(&fd, PollFlags::IN)];
             poll(&mut fds, Some(&Timespec { tv_sec: 10, tv_nsec: 0 })).unwrap() == 1
         }

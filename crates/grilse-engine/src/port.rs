@@ -4,9 +4,10 @@ use std::fmt;
 
 use grilse_dev::{Device, Fault};
 use grilse_offload::{Gro, Outcome, Sink, Why};
-use grilse_packet::{Batch, Ctx, Skb};
+use grilse_packet::{Batch, Ctx, DropReason, Skb};
 use grilse_wire::Meta;
 
+use crate::account::{Account, frames};
 use crate::tx::TxQueues;
 
 /// Where packets go that a worker receives.
@@ -25,11 +26,12 @@ pub trait Handler {
 /// What a handler works with while a port is polled.
 #[derive(Debug)]
 pub struct PollCtx<'a> {
-    /// The context of the worker.
+    /// The context of the worker. Packets leave through the poll itself, which counts them.
     pub ctx: &'a mut Ctx,
     /// Which of the worker's ports is polled.
     pub port: usize,
     pub(crate) tx: &'a mut TxQueues,
+    pub(crate) account: &'a mut Account,
 }
 
 impl PollCtx<'_> {
@@ -37,6 +39,17 @@ impl PollCtx<'_> {
     /// left ([`DropReason::TxFull`](grilse_packet::DropReason::TxFull)).
     pub fn send(&mut self, port: usize, skb: Skb) {
         self.tx.push(self.ctx, port, skb);
+    }
+
+    /// Gives back a packet that has done its work.
+    pub fn consume(&mut self, skb: Skb) {
+        self.account.consumed += frames(&skb);
+        self.ctx.consume(skb);
+    }
+
+    /// Gives back a packet that is lost, and says why.
+    pub fn drop_with(&mut self, skb: Skb, reason: DropReason) {
+        self.ctx.drop_with(skb, reason);
     }
 }
 
@@ -82,12 +95,16 @@ impl Port {
         handler: &mut impl Handler,
         budget: usize,
     ) -> Result<Poll, Fault> {
+        let unborn = poll.ctx.drops().total();
         let received = match self.ended {
             true => Ok(None),
             false => self.device.rx(poll.ctx, batch, budget).map(Some),
         };
+        poll.account.rx_frames += poll.ctx.drops().total() - unborn;
         let now_ns = poll.ctx.now_ns;
         while let Some(skb) = batch.pop() {
+            poll.account.rx_frames += frames(&skb);
+            poll.account.rx_bytes += skb.len() as u64;
             handler.arriving(Some(skb.meta()));
             let mut delivery = Delivery { poll, handler };
             if let Outcome::Merged(Some(emptied)) = self.gro.push(skb, now_ns, &mut delivery) {
@@ -114,6 +131,7 @@ impl<H: Handler> Sink<Skb> for Delivery<'_, '_, H> {
     }
 
     fn deliver(&mut self, skb: Skb, why: Why) {
+        self.poll.account.delivered += 1;
         self.handler.deliver(self.poll, skb, why);
     }
 }

@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 use grilse_dev::{Device, Fault};
 use grilse_packet::{Batch, Ctx, DropReason, Skb};
 
+use crate::account::{Account, frames};
+
 /// Packets that one queue holds: a few polls, each of which yields as many as it received at most.
 const CAPACITY: usize = 4 * Batch::CAPACITY;
 
@@ -36,12 +38,12 @@ impl TxQueues {
 
     /// Whether a packet waits for this port.
     pub(crate) fn is_waiting(&self, port: usize) -> bool {
-        self.0.get(port).is_some_and(|queue| queue.len() > 0)
+        self.0.get(port).is_some_and(|queue| queue.iter().next().is_some())
     }
 
-    /// How many packets wait.
-    pub(crate) fn len(&self) -> usize {
-        self.0.iter().map(TxQueue::len).sum()
+    /// How many frames wait.
+    pub(crate) fn frames(&self) -> u64 {
+        self.0.iter().flat_map(TxQueue::iter).map(frames).sum()
     }
 
     /// Appends a packet to the queue of a port, or drops it where that is full or not there.
@@ -56,19 +58,24 @@ impl TxQueues {
     pub(crate) fn send(
         &mut self,
         ctx: &mut Ctx,
+        account: &mut Account,
         port: usize,
         device: &mut dyn Device,
     ) -> Result<usize, Fault> {
         let Some(queue) = self.0.get_mut(port) else { return Ok(0) };
-        let mut sent = 0;
+        let mut packets = 0;
         while queue.fill(ctx, device) {
-            let taken = device.tx(ctx, &mut queue.burst)?;
-            sent += taken;
+            let before = load(&queue.burst);
+            let sent = device.tx(ctx, &mut queue.burst);
+            let after = load(&queue.burst);
+            account.tx_frames += before.0 - after.0;
+            account.tx_bytes += before.1 - after.1;
+            packets += sent?;
             if !queue.burst.is_empty() {
                 break;
             }
         }
-        Ok(sent)
+        Ok(packets)
     }
 
     /// Drops all that waits.
@@ -81,9 +88,14 @@ impl TxQueues {
     }
 }
 
+/// Frames and bytes of a burst.
+fn load(burst: &Batch) -> (u64, u64) {
+    burst.iter().fold((0, 0), |(n, bytes), skb| (n + frames(skb), bytes + skb.len() as u64))
+}
+
 impl TxQueue {
-    fn len(&self) -> usize {
-        self.waiting.len() + self.burst.len()
+    fn iter(&self) -> impl Iterator<Item = &Skb> {
+        self.burst.iter().chain(&self.waiting)
     }
 
     /// Fills the burst with what the device can send; false where there is nothing.

@@ -4,11 +4,19 @@
 //! be sent, and the handler that packets are delivered to. In a round a packet is, at any time, in
 //! exactly one of: the batch, a GRO table, the handler's hands, a queue for sending.
 
-use grilse_dev::Fault;
+use grilse_dev::{Armed, Fault};
 use grilse_packet::{Batch, Ctx, DropReason};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::account::Account;
 use crate::port::{Handler, Poll, PollCtx, Port};
+use crate::stop::Stop;
 use crate::tx::TxQueues;
+
+/// Longest sleep without a look around, in nanoseconds.
+const NAP_NS: u64 = 100_000_000;
+/// The same while something is short that nobody tells of.
+const SHORT_NAP_NS: u64 = 1_000_000;
 
 /// One thread's engine.
 #[derive(Debug)]
@@ -18,6 +26,7 @@ pub struct Worker<H> {
     tx: TxQueues,
     batch: Batch,
     handler: H,
+    account: Account,
 }
 
 /// What a round did.
@@ -35,7 +44,7 @@ impl<H: Handler> Worker<H> {
     /// A worker on the thread of `ctx`; its ports count from 0.
     pub fn new(ctx: Ctx, ports: Vec<Port>, handler: H) -> Self {
         let tx = TxQueues::new(ports.len());
-        Self { ctx, ports, tx, batch: Batch::new(), handler }
+        Self { ctx, ports, tx, batch: Batch::new(), handler, account: Account::default() }
     }
 
     /// One poll of one port at the time `now_ns`: receives up to `budget` frames, coalesces them,
@@ -77,22 +86,77 @@ impl<H: Handler> Worker<H> {
             }
         }
         self.ctx.end();
-        round.ended = self.ports.iter().all(Port::ended) && self.tx.len() == 0;
+        round.ended = self.ports.iter().all(Port::ended) && self.tx.frames() == 0;
         fault.map_or(Ok(round), Err)
     }
 
     fn poll_one(&mut self, port: usize, budget: usize) -> Result<Poll, Fault> {
-        let Self { ctx, ports, tx, batch, handler } = self;
-        ports[port].poll(&mut PollCtx { ctx, port, tx }, batch, handler, budget)
+        let Self { ctx, ports, tx, batch, handler, account } = self;
+        ports[port].poll(&mut PollCtx { ctx, port, tx, account }, batch, handler, budget)
     }
 
     fn send(&mut self) -> Result<usize, Fault> {
-        let Self { ctx, ports, tx, .. } = self;
+        let Self { ctx, ports, tx, account, .. } = self;
         let mut sent = 0;
         for (index, port) in ports.iter_mut().enumerate() {
-            sent += tx.send(ctx, index, &mut *port.device)?;
+            sent += tx.send(ctx, account, index, &mut *port.device)?;
         }
         Ok(sent)
+    }
+
+    /// Sends what waits, and takes back what was sent: a round that receives nothing. Says how many
+    /// packets went or came back.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    pub fn send_on(&mut self, now_ns: u64) -> Result<usize, Fault> {
+        self.ctx.begin(now_ns);
+        let Self { ctx, ports, .. } = self;
+        let back: usize = ports.iter_mut().map(|port| port.device.reap(ctx)).sum();
+        let sent = self.send();
+        self.ctx.end();
+        Ok(back + sent?)
+    }
+
+    /// Whether packets wait to be sent, or were sent and are not back.
+    pub fn is_sending(&self) -> bool {
+        self.tx.frames() > 0 || self.ports.iter().any(|port| port.device.in_flight() > 0)
+    }
+
+    /// Sleeps until a device has work or `stop` is asked for; returns at once where there may be
+    /// work already. Homes are not told: a worker that waits for memory looks again after a
+    /// millisecond.
+    pub fn sleep(&mut self, now_ns: u64, stop: &Stop) {
+        let sending = |port| self.tx.is_waiting(port);
+        let blocked = !self.tx.have_room();
+        let mut until_ns = now_ns + if blocked { SHORT_NAP_NS } else { NAP_NS };
+        let mut fds = vec![PollFd::new(stop, PollFlags::IN)];
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            let sending = sending(index);
+            let ended = port.ended();
+            match port.device.arm(sending) {
+                Armed::Ready if ended || blocked => until_ns = until_ns.min(now_ns + SHORT_NAP_NS),
+                Armed::Ready => return,
+                Armed::At(at_ns) => until_ns = until_ns.min(at_ns),
+                Armed::Never => {}
+                Armed::Event(fd) => fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN)),
+                Armed::Socket(fd) => {
+                    let mut events = PollFlags::empty();
+                    events.set(PollFlags::IN, !blocked);
+                    events.set(PollFlags::OUT, sending);
+                    fds.push(PollFd::from_borrowed_fd(fd, events));
+                }
+            }
+        }
+        let nap_ns = until_ns.saturating_sub(now_ns);
+        let timeout = Timespec { tv_sec: 0, tv_nsec: nap_ns.min(NAP_NS) as _ };
+        // Interrupted or refused, the worker looks around and comes back.
+        _ = poll(&mut fds, Some(&timeout));
+    }
+
+    /// What was counted so far.
+    pub fn account(&self) -> Account {
+        Account { held: self.tx.frames(), drops: self.ctx.drops(), ..self.account }
     }
 
     /// The context.

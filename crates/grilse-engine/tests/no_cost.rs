@@ -51,7 +51,7 @@ impl Handler for Tally {
 
     fn deliver(&mut self, poll: &mut PollCtx<'_>, skb: Skb, _: Why) {
         self.delivered += 1;
-        poll.ctx.consume(skb);
+        poll.consume(skb);
     }
 }
 

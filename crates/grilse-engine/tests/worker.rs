@@ -23,7 +23,7 @@ impl Handler for Tally {
     fn deliver(&mut self, poll: &mut PollCtx<'_>, skb: Skb, _: Why) {
         self.frames += u64::from(skb.meta().gso.segs.max(1));
         // Either way of letting go leads home.
-        if self.frames.is_multiple_of(2) { poll.ctx.consume(skb) } else { drop(skb) }
+        if self.frames.is_multiple_of(2) { poll.consume(skb) } else { drop(skb) }
     }
 }
 

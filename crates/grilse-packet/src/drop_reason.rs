@@ -12,14 +12,25 @@ pub enum DropReason {
     TxFull,
     /// The frame is longer than what the device sends.
     TooBig,
+    /// No port to send it by is known.
+    NoRoute,
+    /// Nobody here answers such a packet.
+    NotForUs,
     /// It waited to be sent when its worker was stopped.
     Stopped,
 }
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 5] =
-        [Self::LinkTruncated, Self::NoBuffers, Self::TxFull, Self::TooBig, Self::Stopped];
+    pub const ALL: [Self; 7] = [
+        Self::LinkTruncated,
+        Self::NoBuffers,
+        Self::TxFull,
+        Self::TooBig,
+        Self::NoRoute,
+        Self::NotForUs,
+        Self::Stopped,
+    ];
 
     /// The label in reports and metrics.
     pub fn name(self) -> &'static str {
@@ -28,6 +39,8 @@ impl DropReason {
             Self::NoBuffers => "no-buffers",
             Self::TxFull => "tx-full",
             Self::TooBig => "too-big",
+            Self::NoRoute => "no-route",
+            Self::NotForUs => "not-for-us",
             Self::Stopped => "stopped",
         }
     }

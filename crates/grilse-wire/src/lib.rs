@@ -39,6 +39,7 @@ pub mod build;
 pub mod csum;
 pub mod dissect;
 pub mod eth;
+pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
 #[cfg(feature = "alloc")]

@@ -19,7 +19,7 @@
 //! impl Handler for Print {
 //!     fn deliver(&mut self, poll: &mut PollCtx<'_>, skb: Skb, why: Why) {
 //!         println!("{} bytes, closed by {}", skb.len(), why.reason.name());
-//!         poll.ctx.consume(skb);
+//!         poll.consume(skb);
 //!     }
 //! }
 //!

@@ -137,6 +137,6 @@ impl Handler for Observer<'_> {
             self.failed = Some(failure);
         }
         self.members.give(members);
-        poll.ctx.consume(skb);
+        poll.consume(skb);
     }
 }
