@@ -6,6 +6,7 @@
 
 mod device;
 mod fault;
+mod generator;
 mod null;
 mod on_wire;
 mod open;

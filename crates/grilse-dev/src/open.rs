@@ -6,7 +6,7 @@ use std::{fmt, io};
 
 use crate::device::Device;
 use crate::spec::{Spec, nearest};
-use crate::{null, pair};
+use crate::{generator, null, pair};
 
 /// Opens devices. Ends of one pair find each other here.
 #[derive(Debug, Default)]
@@ -44,6 +44,13 @@ pub type Queues = Vec<Box<dyn Device>>;
 
 /// All kinds, in the order of help texts.
 pub const DRIVERS: &[Driver] = &[
+    Driver {
+        kind: "gen",
+        target: "",
+        about: "makes up packets",
+        options: generator::OPTIONS,
+        open: generator::open,
+    },
     Driver {
         kind: "null",
         target: "",
