@@ -4,6 +4,7 @@
 mod args;
 mod failure;
 mod gro;
+mod run;
 mod table;
 
 use std::process::ExitCode;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     let Args { command } = Args::parse();
     let result = match command {
         Command::Gro(args) => gro::run(&args),
+        Command::Run(args) => run::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

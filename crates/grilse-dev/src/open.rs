@@ -14,12 +14,12 @@ pub struct Opener {
     pub(crate) pairs: pair::Pairs,
 }
 
-/// What a device is opened for.
+/// What a device is opened for. It may be able to do more, and says so ([`Caps`](crate::Caps)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Packets will be received from it.
+    /// Packets must be received from it.
     pub rx: bool,
-    /// Packets will be sent to it.
+    /// Packets must be sent to it.
     pub tx: bool,
     /// Queues: one for each worker that works with it.
     pub queues: usize,

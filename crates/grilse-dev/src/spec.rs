@@ -45,6 +45,11 @@ impl fmt::Display for Spec {
 }
 
 impl Spec {
+    /// The device that takes everything and yields nothing.
+    pub fn null() -> Self {
+        Self { kind: "null".to_owned(), target: String::new(), options: Vec::new() }
+    }
+
     /// What stands in front of the colon.
     pub fn kind(&self) -> &str {
         &self.kind

@@ -3,6 +3,7 @@
 
 mod account;
 mod forward;
+mod limit;
 mod port;
 mod run;
 mod stop;
@@ -11,6 +12,7 @@ mod worker;
 
 pub use account::{Account, Published};
 pub use forward::{Forward, Mode};
+pub use limit::Limit;
 pub use port::{Handler, Poll, PollCtx, Port};
 pub use run::{Ended, Lost, Plan, Running};
 pub use stop::Stop;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use grilse_dev::{Device, Fault};
-use grilse_offload::{Gro, Outcome, Sink, Why};
+use grilse_offload::{Config, Gro, Outcome, Sink, Why};
 use grilse_packet::{Batch, Ctx, DropReason, Skb};
 use grilse_wire::Meta;
 
@@ -73,6 +73,11 @@ impl Port {
     /// A port on `device`.
     pub fn new(device: Box<dyn Device>, gro: Gro<Skb>) -> Self {
         Self { device, gro, ended: false }
+    }
+
+    /// A port that only sends.
+    pub fn sending(device: Box<dyn Device>) -> Self {
+        Self { device, gro: Gro::new(Config::default()), ended: true }
     }
 
     /// The device.

@@ -11,6 +11,7 @@ use grilse_packet::{Ctx, NoMagazines, Seat};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::account::{Account, Published};
+use crate::limit::Limit;
 use crate::port::{Handler, Port};
 use crate::stop::Stop;
 use crate::worker::{Round, Worker};
@@ -31,6 +32,8 @@ pub struct Plan<H> {
     pub handler: H,
     /// How long it polls on in vain before it sleeps.
     pub busy: Duration,
+    /// After how many frames it ends.
+    pub limit: Option<Arc<Limit>>,
 }
 
 /// A worker that runs.
@@ -88,7 +91,10 @@ impl<H: Handler + Send + 'static> Plan<H> {
                 _ = sched_setaffinity(None, &only);
             }
             let ctx = Ctx::new(self.seat)?;
-            let worker = Worker::new(ctx, self.ports, self.handler);
+            let mut worker = Worker::new(ctx, self.ports, self.handler);
+            if let Some(limit) = self.limit {
+                worker.limit(limit);
+            }
             let mut post = Post { worker, epoch, stop: &stop, published: &shared };
             let fault = post.work(self.busy).err();
             post.drain();

@@ -4,15 +4,20 @@
 //! be sent, and the handler that packets are delivered to. In a round a packet is, at any time, in
 //! exactly one of: the batch, a GRO table, the handler's hands, a queue for sending.
 
+use std::sync::Arc;
+
 use grilse_dev::{Armed, Fault};
 use grilse_packet::{Batch, Ctx, DropReason};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::account::Account;
+use crate::limit::Limit;
 use crate::port::{Handler, Poll, PollCtx, Port};
 use crate::stop::Stop;
 use crate::tx::TxQueues;
 
+/// Frames that a port receives in one round at most (`NAPI_POLL_WEIGHT`).
+const WEIGHT: usize = Batch::CAPACITY;
 /// Longest sleep without a look around, in nanoseconds.
 const NAP_NS: u64 = 100_000_000;
 /// The same while something is short that nobody tells of.
@@ -27,6 +32,7 @@ pub struct Worker<H> {
     batch: Batch,
     handler: H,
     account: Account,
+    limit: Option<Arc<Limit>>,
 }
 
 /// What a round did.
@@ -36,7 +42,7 @@ pub struct Round {
     pub taken: usize,
     /// Packets that devices took, and those they gave back as sent.
     pub sent: usize,
-    /// All ports have ended, and nothing waits to be sent.
+    /// All ports have ended or the limit is reached, and nothing waits to be sent.
     pub ended: bool,
 }
 
@@ -44,7 +50,20 @@ impl<H: Handler> Worker<H> {
     /// A worker on the thread of `ctx`; its ports count from 0.
     pub fn new(ctx: Ctx, ports: Vec<Port>, handler: H) -> Self {
         let tx = TxQueues::new(ports.len());
-        Self { ctx, ports, tx, batch: Batch::new(), handler, account: Account::default() }
+        Self {
+            ctx,
+            ports,
+            tx,
+            batch: Batch::new(),
+            handler,
+            account: Account::default(),
+            limit: None,
+        }
+    }
+
+    /// Lets rounds receive no more than `limit`, which other workers may share.
+    pub fn limit(&mut self, limit: Arc<Limit>) {
+        self.limit = Some(limit);
     }
 
     /// One poll of one port at the time `now_ns`: receives up to `budget` frames, coalesces them,
@@ -76,7 +95,12 @@ impl<H: Handler> Worker<H> {
             if !self.tx.have_room() {
                 continue;
             }
-            match self.poll_one(port, Batch::CAPACITY) {
+            let budget = self.limit.as_ref().map_or(WEIGHT, |limit| limit.reserve(WEIGHT));
+            let polled = self.poll_one(port, budget);
+            if let Some(limit) = &self.limit {
+                limit.settle(budget, polled.as_ref().map_or(0, |poll| poll.taken));
+            }
+            match polled {
                 Ok(poll) => round.taken += poll.taken,
                 Err(error) => fault = fault.or(Some(error)),
             }
@@ -86,12 +110,14 @@ impl<H: Handler> Worker<H> {
             }
         }
         self.ctx.end();
-        round.ended = self.ports.iter().all(Port::ended) && self.tx.frames() == 0;
+        let no_more = self.limit.as_ref().is_some_and(|limit| limit.is_reached())
+            || self.ports.iter().all(Port::ended);
+        round.ended = no_more && self.tx.frames() == 0;
         fault.map_or(Ok(round), Err)
     }
 
     fn poll_one(&mut self, port: usize, budget: usize) -> Result<Poll, Fault> {
-        let Self { ctx, ports, tx, batch, handler, account } = self;
+        let Self { ctx, ports, tx, batch, handler, account, .. } = self;
         ports[port].poll(&mut PollCtx { ctx, port, tx, account }, batch, handler, budget)
     }
 

@@ -41,7 +41,10 @@ pub use grilse_dev::{
     Queues, Received, Recorder, RxCsum, Spec, Wanted,
 };
 pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap};
-pub use grilse_engine::{Handler, Poll, PollCtx, Port, Round, Worker};
+pub use grilse_engine::{
+    Account, Ended, Forward, Handler, Limit, Lost, Mode, Plan, Poll, PollCtx, Port, Published,
+    Round, Running, Stop, Worker,
+};
 pub use grilse_mem::{
     BadPolicy, FramePool, FrameSlice, Ledger, MapError, Node, Pages, Policy, PoolError, Role,
 };
