@@ -12,6 +12,10 @@ pub enum DropReason {
     TxFull,
     /// The frame is longer than what the device sends.
     TooBig,
+    /// A super-packet that is not what its metadata says, so it cannot be cut.
+    BadGso,
+    /// A checksum that is to be finished outside of its packet.
+    BadChecksumPlace,
     /// No port to send it by is known.
     NoRoute,
     /// Nobody here answers such a packet.
@@ -22,11 +26,13 @@ pub enum DropReason {
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::LinkTruncated,
         Self::NoBuffers,
         Self::TxFull,
         Self::TooBig,
+        Self::BadGso,
+        Self::BadChecksumPlace,
         Self::NoRoute,
         Self::NotForUs,
         Self::Stopped,
@@ -39,6 +45,8 @@ impl DropReason {
             Self::NoBuffers => "no-buffers",
             Self::TxFull => "tx-full",
             Self::TooBig => "too-big",
+            Self::BadGso => "bad-gso",
+            Self::BadChecksumPlace => "bad-checksum-place",
             Self::NoRoute => "no-route",
             Self::NotForUs => "not-for-us",
             Self::Stopped => "stopped",

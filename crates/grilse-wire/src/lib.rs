@@ -36,9 +36,13 @@ extern crate alloc;
 
 #[cfg(feature = "alloc")]
 pub mod build;
+mod carve;
 pub mod csum;
 pub mod dissect;
 pub mod eth;
+pub mod geneve;
+pub mod gre;
+pub mod gue;
 pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
@@ -46,15 +50,19 @@ pub mod ipv6;
 mod linear;
 pub mod link;
 mod meta;
+pub mod mpls;
+pub mod nsh;
 mod packet;
 pub mod tcp;
 pub mod toeplitz;
 pub mod udp;
 pub mod vlan;
 pub mod vnet;
+pub mod vxlan;
 
+pub use carve::{Carve, Place};
 #[cfg(feature = "alloc")]
-pub use linear::Linear;
+pub use linear::{Heap, Linear};
 pub use meta::{Csum, Gso, GsoType, Meta, VlanTag};
 pub use packet::{How, Packet, Refused};
 pub use zerocopy;

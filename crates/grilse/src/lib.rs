@@ -48,7 +48,9 @@ pub use grilse_engine::{
 pub use grilse_mem::{
     BadPolicy, FramePool, FrameSlice, Ledger, MapError, Node, Pages, Policy, PoolError, Role,
 };
-pub use grilse_offload::{BadConfig, Config, Gro, MAX_SIZE, Outcome, Reason, Rules, Sink, Why};
+pub use grilse_offload::{
+    BadConfig, Config, Gro, MAX_SIZE, Outcome, Reason, Rules, Sink, Why, gso,
+};
 pub use grilse_packet::{
     Bare, Batch, Ctx, DropHook, DropReason, Drops, Ledgers, Memory, NoRoom, Pair, Seat, Skb,
 };
