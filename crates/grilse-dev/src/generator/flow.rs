@@ -1,5 +1,7 @@
-//! One flow: the frame that all of its packets are copies of, and what counts on from one to the
-//! next.
+//! One flow: the next frame, kept ready to be copied.
+//!
+//! From one packet to the next only its numbers change, and the checksums by them (RFC 1624); a
+//! frame of another length is made anew.
 
 use grilse_wire::build::{self, Eth, Ipv4, Ipv6, Network, Tcp, Transport, Udp};
 use grilse_wire::dissect;
@@ -13,16 +15,15 @@ const PORTS: (u16, u16) = (10_000, 5_001);
 
 #[derive(Debug)]
 pub(super) struct Flow {
-    /// The frame up to its payload, lengths and checksums open.
-    headers: Box<[u8]>,
+    /// The next frame.
+    frame: Vec<u8>,
     transport: usize,
+    payload: usize,
     tcp: bool,
-    /// Pseudo-header without the length.
+    /// Sum of the pseudo-header, less the length.
     pseudo: u32,
     /// Number of the next packet.
     next: u64,
-    /// TCP sequence number of its first byte.
-    seq: u32,
     pub(super) hash: u32,
 }
 
@@ -64,29 +65,64 @@ impl Flow {
         };
         let kind = u16::from_be_bytes([headers[12], headers[13]]);
         let hash = dissect::hash(&headers, eth::LEN, kind, &toeplitz::MICROSOFT);
-        Self { headers: headers.into(), transport, tcp: options.tcp, pseudo, next: 0, seq: 0, hash }
+        let (payload, tcp) = (headers.len(), options.tcp);
+        Self { frame: headers, transport, payload, tcp, pseudo, next: 0, hash }
     }
 
     /// Writes the next packet over all of `frame`, whose length it takes.
+    #[inline]
     pub(super) fn write(&mut self, frame: &mut [u8]) {
-        let (head, payload) = frame.split_at_mut(self.headers.len());
-        head.copy_from_slice(&self.headers);
-        payload.fill(0);
-        let len = payload.len();
-        if self.tcp {
-            head[self.transport + 4..][..4].copy_from_slice(&self.seq.to_be_bytes());
-            self.seq = self.seq.wrapping_add(len as u32);
-        } else {
-            payload[..8].copy_from_slice(&self.next.to_be_bytes());
+        if frame.len() != self.frame.len() {
+            self.resize(frame.len());
         }
-        self.close(frame);
+        frame.copy_from_slice(&self.frame);
         self.next += 1;
+        if self.transport - eth::LEN != ipv6::LEN {
+            self.replace(eth::LEN + 4, eth::LEN + ipv4::CHECK, self.next as u16);
+        }
+        if self.tcp {
+            let (seq, len) = (self.seq(), self.frame.len() - self.payload);
+            self.set_seq(seq.wrapping_add(len as u32));
+        } else if self.next as u16 != 0 {
+            self.replace(self.payload + 6, self.transport + udp::CHECK, self.next as u16);
+        } else {
+            self.resize(self.frame.len());
+        }
     }
 
-    /// Writes lengths, identification and checksums.
-    fn close(&self, frame: &mut [u8]) {
+    /// Writes another value to the word at `at`, and what becomes of the checksum at `check` by it.
+    #[inline]
+    fn replace(&mut self, at: usize, check: usize, new: u16) {
+        let frame = &mut self.frame[..];
+        let word = |frame: &[u8], at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
+        let sum = csum::replace(word(frame, check), word(frame, at), new);
+        // To UDP, 0 says that there is no checksum (RFC 768).
+        let sum = if sum == 0 && check == self.transport + udp::CHECK { 0xffff } else { sum };
+        frame[at..at + 2].copy_from_slice(&new.to_be_bytes());
+        frame[check..check + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    fn seq(&self) -> u32 {
+        let bytes = self.frame[self.transport + 4..].first_chunk();
+        bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes))
+    }
+
+    #[inline]
+    fn set_seq(&mut self, seq: u32) {
+        let (at, check) = (self.transport + 4, self.transport + tcp::CHECK);
+        self.replace(at, check, (seq >> 16) as u16);
+        self.replace(at + 2, check, seq as u16);
+    }
+
+    /// Makes the next frame anew, of this length.
+    #[cold]
+    fn resize(&mut self, len: usize) {
+        self.frame.resize(len, 0);
+        let frame = &mut self.frame[..];
+        if !self.tcp {
+            frame[self.payload..][..8].copy_from_slice(&self.next.to_be_bytes());
+        }
         let len = (frame.len() - self.transport) as u16;
-        let check = if self.tcp { tcp::CHECK } else { udp::CHECK };
         let (network, segment) = frame.split_at_mut(self.transport);
         let network = &mut network[eth::LEN..];
         if network.len() == ipv6::LEN {
@@ -101,10 +137,10 @@ impl Flow {
         if !self.tcp {
             segment[udp::LENGTH..][..2].copy_from_slice(&len.to_be_bytes());
         }
+        let check = if self.tcp { tcp::CHECK } else { udp::CHECK };
         segment[check..][..2].fill(0);
         let pseudo = csum::add(self.pseudo, len.into());
         let right = match !csum::fold(csum::add(pseudo, csum::sum(segment))) {
-            // To UDP, 0 says that there is no checksum (RFC 768).
             0 if !self.tcp => 0xffff,
             right => right,
         };
