@@ -1,5 +1,7 @@
 //! What a generator is asked for.
 
+use grilse_wire::{eth, ipv4, ipv6, tcp, udp};
+
 use crate::open::OpenError;
 use crate::spec::Spec;
 
@@ -19,10 +21,6 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
     ("seed", "N", "begins the numbers drawn for sizes and order (1)"),
 ];
 
-/// Shortest frame: Ethernet, IPv6, TCP.
-const SHORTEST: u64 = 14 + 40 + 20;
-/// Shortest frame of UDP over IPv4, with the number of the packet in its payload.
-const SHORTEST_UDP: u64 = 14 + 20 + 8 + 8;
 /// Longest frame: the jumbo frames of most NICs.
 const LONGEST: u64 = 9018;
 
@@ -56,17 +54,17 @@ impl Options {
             let what = format!("has no target: write {}:,option=value", spec.kind());
             return Err(OpenError::Cannot { device: spec.to_string(), what });
         }
-        let tcp = spec.choice("proto", &[("udp", false), ("tcp", true)])?.unwrap_or(false);
+        let is_tcp = spec.choice("proto", &[("udp", false), ("tcp", true)])?.unwrap_or(false);
         let v6 = spec.choice("ip", &[("4", false), ("6", true)])?.unwrap_or(false);
-        let shortest = match (tcp, v6) {
-            (false, false) => SHORTEST_UDP,
-            _ => SHORTEST,
-        };
+        let ip = if v6 { ipv6::LEN } else { ipv4::MIN_LEN };
+        // The payload of UDP holds the number of the packet.
+        let rest = if is_tcp { tcp::MIN_LEN } else { udp::LEN + size_of::<u64>() };
+        let shortest = (eth::LEN + ip + rest) as u64;
         Ok(Self {
             sizes: Sizes::of(spec, shortest)?,
             first_flow: 0,
             flows: spec.number("flows", 1..=1 << 20)?.unwrap_or(1) as u32,
-            tcp,
+            tcp: is_tcp,
             v6,
             rate: spec.number("rate", 1..=1_000_000_000)?,
             burst: spec.number("burst", 1..=1 << 16)?.unwrap_or(1),
