@@ -38,10 +38,11 @@ pub use grilse_dev::{Caps, Device, Fault, Offloads, OnWire, Received, Recorder, 
 pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap};
 pub use grilse_engine::{Handler, Poll, Port, Worker};
 pub use grilse_mem::{
-    BadPolicy, FramePool, FrameSlice, Ledger, MapError, Node, Pages, Policy, PoolError, Role,
+    BadPolicy, FramePool, FrameSlice, Ledger, MapError, Node, Numa, Pages, Policy, PoolError, Role,
 };
 pub use grilse_offload::{BadConfig, Config, Gro, MAX_SIZE, Outcome, Reason, Rules, Sink, Why};
 pub use grilse_packet::{
-    Bare, Batch, Ctx, DropHook, DropReason, Drops, Ledgers, Memory, NoRoom, Pair, Seat, Skb,
+    Bare, Batch, Ctx, DropHook, DropReason, Drops, Ledgers, Memory, MemoryError, NoNode, NoRoom,
+    NodeLedger, Pair, Seat, Skb,
 };
 pub use grilse_wire as wire;
