@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use grilse::{MAX_SIZE, Rules, RxCsum};
 
@@ -67,9 +68,10 @@ pub(crate) struct GroArgs {
     #[arg(long)]
     pub(crate) no_gro: bool,
 
-    /// Kernel whose GRO to equal
-    #[arg(long, value_name = "NAME", default_value = Rules::KERNEL_6_18.name)]
-    pub(crate) profile: Profile,
+    /// Rules of GRO: those of a kernel, or our own
+    #[arg(long, value_name = "NAME", default_value = Rules::KERNEL_6_18.name,
+        value_parser = profile())]
+    pub(crate) profile: Rules,
 
     /// Put all flows in one bucket, as a TAP device does, which gives no hash
     #[arg(long)]
@@ -108,19 +110,9 @@ fn size() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=i64::from(MAX_SIZE))
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Profile {
-    /// Linux 6.18 and 6.19
-    #[value(name = "kernel-6.18")]
-    Kernel618,
-}
-
-impl Profile {
-    pub(crate) fn rules(self) -> Rules {
-        match self {
-            Self::Kernel618 => Rules::KERNEL_6_18,
-        }
-    }
+fn profile() -> impl TypedValueParser<Value = Rules> {
+    let names = Rules::ALL.iter().map(|rules| PossibleValue::new(rules.name).help(rules.about));
+    PossibleValuesParser::new(names).map(|name| Rules::named(&name).unwrap_or(Rules::KERNEL_6_18))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
