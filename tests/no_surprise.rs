@@ -103,13 +103,11 @@ fn missing_file_is_the_systems_refusal() {
 fn wrong_usage_ends_with_two() {
     let scratch = Scratch::new();
     let file = scratch.file("good.pcap", &pcap::write(&flow())).display().to_string();
-    // The profiles other than kernel-6.18 and the tunnel ports are not built.
+    // The tunnel ports are not built.
     let wrong = [
         "--frobnicate",
-        "--profile=exact",
-        "--profile=relaxed",
-        "--profile=kernel-6.9",
         "--profile=nonsense",
+        "--profile=kernel-6.8",
         "--vxlan-port=4789",
         "--geneve-port=6081",
         "--vlan=maybe",
@@ -132,6 +130,9 @@ fn wrong_usage_ends_with_two() {
             assert!(run.stderr.contains("524280"), "{option}: no range: {}", run.stderr);
         }
     }
+    let run = grilse(["gro", &file, "--profile", "relaxd"]);
+    run.ended("a misspelt profile", &[USAGE]);
+    assert!(run.stderr.contains("'relaxed'"), "no nearest name: {}", run.stderr);
     grilse(["gro"]).ended("no file", &[USAGE]);
     grilse(["frobnicate"]).ended("no such command", &[USAGE]);
 }
@@ -145,7 +146,21 @@ fn limits_are_allowed_themselves() {
         run.ended(option, &[DONE]);
         assert_eq!(inputs(&run.lines()), [0, 1, 2, 3, 4, 5], "{option}");
     }
-    grilse(["gro", &file, "--profile", "kernel-6.18"]).ended("the default profile", &[DONE]);
+    for profile in [
+        "kernel-6.9",
+        "kernel-6.14",
+        "kernel-6.17",
+        "kernel-6.18",
+        "kernel-7.0",
+        "exact",
+        "relaxed",
+    ] {
+        for more in ["--explain", "--no-hash", "--gro-list"] {
+            let run = grilse(["gro", &file, "--json", "-", "--profile", profile, more]);
+            run.ended(profile, &[DONE]);
+            assert_eq!(inputs(&run.lines()), [0, 1, 2, 3, 4, 5], "{profile}");
+        }
+    }
 }
 
 /// Cuts a capture at `cut` and holds the outcome against the places where it may end whole.

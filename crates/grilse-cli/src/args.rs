@@ -4,6 +4,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use grilse::{MAX_SIZE, Mode, Policy, Rules, RxCsum, Spec};
 
@@ -71,9 +72,10 @@ pub(crate) struct GroArgs {
     #[arg(long)]
     pub(crate) no_gro: bool,
 
-    /// Kernel whose GRO to equal
-    #[arg(long, value_name = "NAME", default_value = Rules::KERNEL_6_18.name)]
-    pub(crate) profile: Profile,
+    /// Rules of GRO: those of a kernel, or our own
+    #[arg(long, value_name = "NAME", default_value = Rules::KERNEL_6_18.name,
+        value_parser = profile())]
+    pub(crate) profile: Rules,
 
     /// Put all flows in one bucket, as a TAP device does, which gives no hash
     #[arg(long)]
@@ -112,19 +114,9 @@ fn size() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=i64::from(MAX_SIZE))
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Profile {
-    /// Linux 6.18 and 6.19
-    #[value(name = "kernel-6.18")]
-    Kernel618,
-}
-
-impl Profile {
-    pub(crate) fn rules(self) -> Rules {
-        match self {
-            Self::Kernel618 => Rules::KERNEL_6_18,
-        }
-    }
+fn profile() -> impl TypedValueParser<Value = Rules> {
+    let names = Rules::ALL.iter().map(|rules| PossibleValue::new(rules.name).help(rules.about));
+    PossibleValuesParser::new(names).map(|name| Rules::named(&name).unwrap_or(Rules::KERNEL_6_18))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -18,6 +18,9 @@ pub trait Handler {
     /// `packet` has joined `head`, which is delivered later.
     fn merged(&mut self, _head: &Meta, _packet: &Meta) {}
 
+    /// `packet` has lost this many bytes of Ethernet padding.
+    fn trimmed(&mut self, _packet: &Meta, _bytes: usize) {}
+
     /// Takes a packet, and why GRO let it go. Whoever takes it passes it on, consumes it, or drops
     /// it with a reason.
     fn deliver(&mut self, poll: &mut PollCtx<'_>, skb: Skb, why: Why);
@@ -133,6 +136,10 @@ struct Delivery<'a, 'p, H> {
 impl<H: Handler> Sink<Skb> for Delivery<'_, '_, H> {
     fn merged(&mut self, head: &Meta, packet: &Meta) {
         self.handler.merged(head, packet);
+    }
+
+    fn trimmed(&mut self, packet: &Meta, bytes: usize) {
+        self.handler.trimmed(packet, bytes);
     }
 
     fn deliver(&mut self, skb: Skb, why: Why) {

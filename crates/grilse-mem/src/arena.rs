@@ -12,13 +12,14 @@
 
 use std::fmt;
 use std::mem::{ManuallyDrop, offset_of, size_of};
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
 use crate::list;
+use crate::node::{Node, Nodes};
 use crate::owners::Owners;
 use crate::place::{Place, PlaceByte, Places};
-use crate::region::{MapError, Node, Pages, Region};
+use crate::region::{MapError, Pages, Region};
 use crate::sync::{AtomicU32, Ordering, Witnesses};
 
 /// What becomes of a cell whose owner goes out of scope.
@@ -47,13 +48,21 @@ struct Cell<T> {
     witness: Witnesses,
 }
 
-/// A fixed number of cells of one type, carved one after the other as they are first needed.
+/// A fixed number of cells of one type, a share for each node, carved one after the other as they
+/// are first needed.
 pub struct Arena<T: Recycle> {
     base: NonNull<Cell<T>>,
     capacity: u32,
-    carved: AtomicU32,
+    /// Cells in each share, but the last ones, which have what is left.
+    share: u32,
+    /// For each share, the cells that are carved.
+    carved: Box<[AtomicU32]>,
     pages: Pages,
 }
+
+/// Shares begin at a multiple of so many cells, so that neighbours may be put together by as many
+/// (`slab/slub.rs`) without one meeting another node's.
+pub(crate) const SHARE_STEP: u32 = 16;
 
 // SAFETY: the arena hands out each cell once (`carve`), and again only to a list that was given it
 // (`claim`), so sharing the arena shares no `T`; cells move between threads, which `T: Send` (a
@@ -72,31 +81,48 @@ impl<T: Recycle> Arena<T> {
     /// # Errors
     /// As [`MapError`] tells.
     pub fn reserve(capacity: u32, node: Option<Node>) -> Result<&'static Self, MapError> {
+        Self::reserve_shares(capacity, &Nodes::one(node))
+    }
+
+    /// The same, in one share for each of `nodes`.
+    pub(crate) fn reserve_shares(capacity: u32, nodes: &Nodes) -> Result<&'static Self, MapError> {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= 4096) };
         let len = size_of::<Cell<T>>().checked_mul(capacity as usize);
         let Some(len) = len.filter(|_| capacity <= list::MOST) else {
             return Err(MapError::TooLarge { objects: capacity });
         };
-        let region = Region::map(len, node)?;
+        let share = match nodes.count() {
+            1 => capacity,
+            many => capacity.div_ceil(many as u32).next_multiple_of(SHARE_STEP),
+        };
+        let region = Region::map(len, share as usize * size_of::<Cell<T>>(), nodes)?;
         Ok(Box::leak(Box::new(Self {
             base: region.base.cast(),
             capacity,
-            carved: AtomicU32::new(0),
+            share: share.max(1),
+            carved: (0..nodes.count()).map(|_| AtomicU32::new(0)).collect(),
             pages: region.pages,
         })))
     }
 
-    /// Makes the next cell of `value`; gives it back when all are carved.
+    /// Makes the next cell of the first share of `value`; gives it back when all are carved.
     ///
     /// # Errors
-    /// The value, when the arena is full.
+    /// The value, when the share is full.
     pub fn carve(&self, value: T) -> Result<Slot<T>, T> {
-        let claim = |n| (n < self.capacity).then_some(n + 1);
+        self.carve_of(0, value)
+    }
+
+    /// The same for the share of the node at this position.
+    pub(crate) fn carve_of(&self, position: usize, value: T) -> Result<Slot<T>, T> {
+        let cells = self.share_of(position);
+        let claim = |n| (n < cells.end - cells.start).then_some(n + 1);
+        let carved = &self.carved[position];
         // Relaxed: the number alone decides who gets the cell, and the cell is still nobody's.
-        let Ok(index) = self.carved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim)
-        else {
+        let Ok(number) = carved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim) else {
             return Err(value);
         };
+        let index = cells.start + number;
         let at = self.cell(index);
         let part = |offset| at.as_ptr().wrapping_byte_add(offset);
         let link = part(offset_of!(Cell<T>, link)).cast::<AtomicU32>();
@@ -119,7 +145,24 @@ impl<T: Recycle> Arena<T> {
 
     /// How many cells have been carved.
     pub fn carved(&self) -> u32 {
-        self.carved.load(Ordering::Relaxed)
+        (0..self.carved.len()).map(|position| self.carved_of(position)).sum()
+    }
+
+    /// The indices of the share at this position.
+    pub(crate) fn share_of(&self, position: usize) -> Range<u32> {
+        let bound = |share: usize| (self.share.saturating_mul(share as u32)).min(self.capacity);
+        bound(position)..bound(position + 1)
+    }
+
+    /// How many cells of a share have been carved, from its first on.
+    pub(crate) fn carved_of(&self, position: usize) -> u32 {
+        self.carved[position].load(Ordering::Relaxed)
+    }
+
+    /// The position of the node that a cell is of, by where it stands; the first one's for a cell
+    /// of another arena.
+    pub(crate) fn position_of(&self, slot: &Slot<T>) -> usize {
+        self.index(slot).map_or(0, |index| (index / self.share) as usize)
     }
 
     /// Which pages the cells stand on.
@@ -134,11 +177,12 @@ impl<T: Recycle> Arena<T> {
         (index < self.capacity as usize).then_some(index as u32)
     }
 
-    /// Counts the carved cells by the place that their last owner left them in, in builds that keep
-    /// it (feature `audit`): an independent check of the ledger, exact while nothing moves.
-    pub fn places(&self) -> Places {
+    /// Counts the carved cells of a share by the place that their last owner left them in, in builds
+    /// that keep it (feature `audit`): an independent check of the ledger, exact while nothing moves.
+    pub(crate) fn places_of(&self, position: usize) -> Places {
         let mut places = Places::default();
-        for index in 0..self.carved() {
+        let first = self.share_of(position).start;
+        for index in first..first + self.carved_of(position) {
             let cell = self.cell(index);
             // SAFETY: the cell is within the region; the reference is to the place alone, an atomic
             // that is valid from the start (zeroed) and only ever changed as one, and no owner's

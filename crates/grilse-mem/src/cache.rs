@@ -9,12 +9,13 @@
 
 mod away;
 mod magazines;
+mod nodes;
 mod stack;
 
 use crate::arena::{Recycle, Slot};
 use crate::depot::Depot;
 use crate::home::{Home, Role};
-use crate::list::Bound;
+use crate::list::{Bound, Chain};
 use crate::outbox::Outbox;
 use crate::place::Place;
 use crate::policy::{FlushEnd, Policy, SameCpu, ShellCache, TaskRefill};
@@ -34,6 +35,12 @@ pub struct Cache<T: Recycle> {
     route: Route,
     /// Whether what it frees at home goes past the front.
     past_front: bool,
+    /// Whether the memory has other nodes, so that it matters which one an object is of.
+    has_peers: bool,
+    /// Whether an object of another node is kept out of the front.
+    sorts: bool,
+    /// Whether not all that it frees at home goes to the front: either of the two.
+    detours: bool,
     bound: Bound,
     now_ns: u64,
     slab: Slab<T>,
@@ -64,6 +71,9 @@ impl<T: Recycle> Cache<T> {
             home,
             route: Route::of(home.role(), &policy),
             past_front: false,
+            has_peers: depot.has_peers(),
+            sorts: false,
+            detours: false,
             bound: away::bound::<T>(&policy),
             now_ns: 0,
             slab: Slab::new(&policy, depot),
@@ -155,12 +165,21 @@ impl<T: Recycle> Cache<T> {
 
     /// Takes an object past the front (`kmem_cache_alloc`); `None` when the class is exhausted.
     pub fn take_past_front(&mut self) -> Option<Slot<T>> {
-        self.slab.take(Place::InUse)
+        self.slab.take(Place::InUse).or_else(|| self.borrow(Place::InUse))
     }
 
-    /// Puts an object that this thread frees and keeps.
+    /// Puts an object that this thread frees and keeps. One of another node goes there, where the
+    /// policy says so.
     #[inline]
     pub fn put(&mut self, slot: Slot<T>) {
+        if self.sorts && self.depot.is_far(&slot) {
+            return self.slab.give(slot, Place::InUse);
+        }
+        self.put_front(slot);
+    }
+
+    #[inline]
+    fn put_front(&mut self, slot: Slot<T>) {
         slot.step(Place::InUse, Place::Cache);
         let refused = match &mut self.front {
             Front::Magazines(magazines) => magazines.push(slot),
@@ -181,7 +200,16 @@ impl<T: Recycle> Cache<T> {
     pub fn free(&mut self, slot: Slot<T>, home: &'static Home<T>) {
         if !std::ptr::eq(home, self.home) {
             self.free_alien(slot, home);
-        } else if self.past_front {
+        } else if self.detours {
+            self.free_detour(slot);
+        } else {
+            self.put_front(slot);
+        }
+    }
+
+    #[inline(never)]
+    fn free_detour(&mut self, slot: Slot<T>) {
+        if self.past_front {
             self.put_past_front(slot);
         } else {
             self.put(slot);
@@ -196,10 +224,13 @@ impl<T: Recycle> Cache<T> {
                 from.iter().flatten().for_each(|slot| slot.step(Place::InUse, to));
             }
         };
-        if std::ptr::eq(home, self.home) && !self.past_front {
+        if std::ptr::eq(home, self.home) && !self.detours {
             step(from, Place::Cache);
             self.put_bulk(from);
-        } else if self.route == Route::Gather && std::ptr::eq(home.depot(), self.depot) {
+        } else if !std::ptr::eq(home, self.home)
+            && self.route == Route::Gather
+            && self.is_ours(home)
+        {
             step(from, Place::Outbox);
             self.gather_bulk(from, home);
             // Every magazine is under way: what is left goes alone.
@@ -233,8 +264,14 @@ impl<T: Recycle> Cache<T> {
     /// Whether what this owner frees for `home` stays with it, as far as the policy decides.
     #[inline]
     pub fn keeps(&self, home: &'static Home<T>) -> bool {
-        let ours = std::ptr::eq(home.depot(), self.depot);
-        std::ptr::eq(home, self.home) || (ours && matches!(self.route, Route::Adopt | Route::Slab))
+        std::ptr::eq(home, self.home)
+            || (self.is_ours(home) && matches!(self.route, Route::Adopt | Route::Slab))
+    }
+
+    /// Whether a home is of this memory, be it on another node.
+    #[inline]
+    fn is_ours(&self, home: &'static Home<T>) -> bool {
+        std::ptr::eq(home.depot(), self.depot) || home.depot().is_kin(self.depot)
     }
 
     /// Takes in what came home; returns how many objects that was.
@@ -300,14 +337,26 @@ impl<T: Recycle> Cache<T> {
             came += magazine.len();
             self.stats.parked(self.now_ns.saturating_sub(magazine.sent_ns), magazine.len());
             magazine.step_all(Place::Inbox, Place::Cache);
+            self.pay_for(&magazine);
             magazine.for_each_mut(&mut each);
+            self.sort(&mut magazine);
             self.keep(magazine);
         }
-        for one_by_one in [home.strays(), home.counted().take(), home.locked().take()] {
-            for mut slot in one_by_one {
+        let mut one_by_one = |cache: &mut Self, chain: Chain<T>| {
+            let before = came;
+            for mut slot in chain {
                 came += 1;
                 each(&mut slot);
-                self.put(slot);
+                cache.put(slot);
+            }
+            came - before
+        };
+        one_by_one(self, home.strays());
+        one_by_one(self, home.locked().take());
+        for position in 0..self.depot.all().len() {
+            let count = one_by_one(self, home.counted(position).take());
+            if position != self.depot.position() {
+                self.depot.toll().pay(count);
             }
         }
         self.empties.collect();
@@ -333,6 +382,7 @@ impl<T: Recycle> Cache<T> {
             Front::Magazines(magazines) => magazines.take_slow(&mut self.slab, &mut self.empties),
             Front::Stack(stack) => stack.take_slow(&mut self.slab),
         };
+        let slot = slot.or_else(|| self.borrow(Place::Cache));
         self.stats.exhausted += u64::from(slot.is_none());
         slot
     }
@@ -379,6 +429,8 @@ impl<T: Recycle> Cache<T> {
         self.slab.tune(policy);
         self.route = Route::of(self.home.role(), policy);
         self.past_front = policy.free_same_cpu == SameCpu::Slab;
+        self.sorts = self.has_peers && !policy.numa_adopt;
+        self.detours = self.past_front || self.sorts;
         self.bound = away::bound::<T>(policy);
 
         let task = self.home.role() == Role::Foreign;

@@ -1,4 +1,8 @@
-//! The depot: where a class of objects is made, and where full and empty magazines are kept.
+//! The depot: where a class of objects is made, and where full and empty magazines are kept; one for
+//! each node of the memory.
+//!
+//! Invariant: what lies in a depot stands in its node's share. Whoever gives it something else gives
+//! that to the depot of the node it is of ([`Depot::near`]).
 //!
 //! Workers come here once per magazine, not once per object, so a lock does. Objects are carved
 //! one magazine at a time when no full one is left: memory is touched as it is needed, and never
@@ -11,14 +15,24 @@ use std::sync::OnceLock;
 
 use crate::arena::{Arena, Recycle, Slot};
 use crate::magazine::Magazine;
+use crate::node::{Node, Nodes, Toll};
 use crate::place::{Place, Places};
-use crate::region::{MapError, Node, Pages};
+use crate::region::{MapError, Pages};
 use crate::slab::Slub;
 use crate::sync::{Mutex, lock};
 
-/// The objects of one class, and the magazines that carry them.
+/// The objects of one class on one node, and the magazines that carry them.
 #[derive(Debug)]
 pub struct Depot<T: Recycle> {
+    node: Node,
+    /// Of the node among those of the memory.
+    position: usize,
+    /// Whether the memory has more than this one.
+    has_peers: bool,
+    /// The depots of all nodes, this one among them. Set before anybody else sees the depot.
+    all: OnceLock<&'static [Depot<T>]>,
+    toll: Toll,
+    /// Of all nodes. This depot makes those of its share.
     objects: &'static Arena<T>,
     magazines: &'static Arena<Magazine<T>>,
     make: fn(&'static Depot<T>) -> T,
@@ -52,20 +66,56 @@ impl<T: Recycle> Depot<T> {
         node: Option<Node>,
         make: fn(&'static Depot<T>) -> T,
     ) -> Result<&'static Self, MapError> {
+        Ok(&Self::for_nodes(capacity, &Nodes::one(node), make)?[0])
+    }
+
+    /// The same for each of `nodes`, in their order and with equal shares of `capacity`, rounded up to
+    /// multiples of 16 as far as they go.
+    ///
+    /// # Errors
+    /// As [`MapError`] tells.
+    pub fn for_nodes(
+        capacity: u32,
+        nodes: &Nodes,
+        make: fn(&'static Depot<T>) -> T,
+    ) -> Result<&'static [Self], MapError> {
+        let objects = Arena::reserve_shares(capacity, nodes)?;
         let fillable = capacity.div_ceil(Magazine::<T>::CAPACITY as u32);
+        // They go round between the nodes, so none has a share of them.
         let magazines = fillable + SPARE_MAGAZINES;
-        let stock = Stock {
-            full: Vec::with_capacity(magazines as usize),
-            empty: Vec::with_capacity(magazines as usize),
-            loose: Vec::with_capacity(capacity as usize),
-        };
-        Ok(Box::leak(Box::new(Self {
-            objects: Arena::reserve(capacity, node)?,
-            magazines: Arena::reserve(magazines, node)?,
+        let whole = if nodes.count() == 1 { nodes.binding(0) } else { None };
+        let carriers = Arena::reserve(magazines, whole)?;
+        let depots = nodes.all().iter().enumerate().map(|(position, node)| Self {
+            node: *node,
+            position,
+            has_peers: nodes.count() > 1,
+            all: OnceLock::new(),
+            toll: nodes.toll(),
+            objects,
+            magazines: carriers,
             make,
-            stock: Mutex::new(stock),
+            stock: Mutex::new(Stock {
+                full: Vec::with_capacity(magazines as usize),
+                empty: Vec::with_capacity(magazines as usize),
+                loose: Vec::with_capacity(objects.share_of(position).len()),
+            }),
             slub: OnceLock::new(),
-        })))
+        });
+        let depots: &'static [Self] = Box::leak(depots.collect());
+        for depot in depots {
+            depot.all.get_or_init(|| depots);
+        }
+        Ok(depots)
+    }
+
+    /// The node that the objects made here stand on.
+    pub fn node(&self) -> Node {
+        self.node
+    }
+
+    /// The depots of all nodes of this memory, this one among them.
+    pub fn all(&self) -> &'static [Self] {
+        self.all.get().copied().unwrap_or_default()
     }
 
     /// A magazine with at least one object; `None` when every object is in use or elsewhere.
@@ -118,6 +168,9 @@ impl<T: Recycle> Depot<T> {
     pub(crate) fn give_from(&self, mut magazine: Slot<Magazine<T>>, place: Place) {
         magazine.step_all(place, Place::Depot);
         magazine.sender = None;
+        if self.has_peers {
+            magazine.retain(|slot| self.near(slot));
+        }
         let mut stock = lock(&self.stock);
         if magazine.is_empty() {
             stock.empty.push(magazine);
@@ -126,13 +179,81 @@ impl<T: Recycle> Depot<T> {
         }
     }
 
-    /// One object, the slow way: for whoever has no cache.
+    /// One object, the slow way: for whoever has no cache. It is of another node where this one has
+    /// none.
     pub fn take_one(&'static self) -> Option<Slot<T>> {
-        let mut stock = lock(&self.stock);
-        // What was used before comes first: its memory is there already.
-        let slot = stock.pop().or_else(|| self.take_loose_of(&mut stock))?;
+        let slot = self.take_single().or_else(|| self.take_far())?;
         slot.step(Place::Depot, Place::InUse);
         Some(slot)
+    }
+
+    /// One of this node, which stays in [`Place::Depot`].
+    fn take_single(&'static self) -> Option<Slot<T>> {
+        let mut stock = lock(&self.stock);
+        // What was used before comes first: its memory is there already.
+        stock.pop().or_else(|| self.take_loose_of(&mut stock))
+    }
+
+    /// One of another node, which stays in [`Place::Depot`]: for a node that has none left. One at a
+    /// time, so that no more of them than are needed come among those of this node.
+    #[cold]
+    pub(crate) fn take_far(&'static self) -> Option<Slot<T>> {
+        if !self.has_peers {
+            return None;
+        }
+        // The next ones first, so that nodes do not all fall upon the same.
+        let (before, after) = self.all().split_at(self.position);
+        after[1..].iter().chain(before).find_map(|depot| {
+            self.toll.pay(1);
+            depot.take_single()
+        })
+    }
+
+    /// The object, where it is of this node; one of another goes to the depot there. In
+    /// [`Place::Depot`] before and after.
+    #[inline]
+    pub(crate) fn near(&self, slot: Slot<T>) -> Option<Slot<T>> {
+        if self.has_peers && self.is_far(&slot) {
+            self.give_far(slot);
+            return None;
+        }
+        Some(slot)
+    }
+
+    #[cold]
+    fn give_far(&self, slot: Slot<T>) {
+        self.toll.pay(1);
+        let depot = &self.all()[self.objects.position_of(&slot)];
+        lock(&depot.stock).loose.push(slot);
+    }
+
+    /// Whether an object is of another node, by its address.
+    pub(crate) fn is_far(&self, slot: &Slot<T>) -> bool {
+        self.objects.position_of(slot) != self.position
+    }
+
+    /// Whether another depot is of the same memory, be it of another node.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn is_kin(&self, other: &Self) -> bool {
+        std::ptr::eq(self.objects, other.objects)
+    }
+
+    /// Whether the memory has other nodes than this one.
+    #[inline]
+    pub(crate) fn has_peers(&self) -> bool {
+        self.has_peers
+    }
+
+    /// The place of this depot among [`all`](Self::all).
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    /// What it costs to use another node's memory.
+    pub(crate) fn toll(&self) -> Toll {
+        self.toll
     }
 
     /// Takes up to `n` objects, for a slab model, to the back of `out`; they stay in
@@ -144,7 +265,7 @@ impl<T: Recycle> Depot<T> {
         out.len() - before
     }
 
-    /// Gives back what a slab model held: objects in [`Place::Depot`].
+    /// Gives back what a slab model held: objects of this node, in [`Place::Depot`].
     pub(crate) fn give_loose(&self, slots: impl IntoIterator<Item = Slot<T>>) {
         lock(&self.stock).loose.extend(slots);
     }
@@ -163,23 +284,23 @@ impl<T: Recycle> Depot<T> {
 
     /// The slabs of this class.
     pub(crate) fn slub(&'static self) -> &'static Slub<T> {
-        self.slub.get_or_init(|| Slub::new(self.objects))
+        self.slub.get_or_init(|| Slub::new(self.objects, self.objects.share_of(self.position)))
     }
 
     /// Gives back one object, the slow way.
     pub fn give_one(&self, slot: Slot<T>) {
         slot.step(Place::InUse, Place::Depot);
-        lock(&self.stock).loose.push(slot);
+        lock(&self.stock).loose.extend(self.near(slot));
     }
 
-    /// How many objects there can be.
+    /// How many objects of this node there can be.
     pub fn capacity(&self) -> u32 {
-        self.objects.capacity()
+        self.objects.share_of(self.position).len() as u32
     }
 
-    /// How many objects have been made.
+    /// How many objects of this node have been made.
     pub fn made(&self) -> u32 {
-        self.objects.carved()
+        self.objects.carved_of(self.position)
     }
 
     /// How many objects lie here, or in slabs that all can reach.
@@ -195,9 +316,10 @@ impl<T: Recycle> Depot<T> {
         self.objects.pages()
     }
 
-    /// Counts the objects by the place that they were last put in; in builds with feature `audit`.
+    /// Counts the objects of this node by the place that they were last put in; in builds with
+    /// feature `audit`.
     pub fn places(&self) -> Places {
-        self.objects.places()
+        self.objects.places_of(self.position)
     }
 
     pub(crate) fn objects(&self) -> &'static Arena<T> {
@@ -220,10 +342,10 @@ impl<T: Recycle> Depot<T> {
 
     fn make(&'static self) -> Option<Slot<T>> {
         // The arena is asked first, as making a value that finds no room would drop it.
-        if self.objects.carved() == self.objects.capacity() {
+        if self.made() == self.capacity() {
             return None;
         }
-        let slot = self.objects.carve((self.make)(self)).ok()?;
+        let slot = self.objects.carve_of(self.position, (self.make)(self)).ok()?;
         slot.step(Place::InUse, Place::Depot);
         Some(slot)
     }

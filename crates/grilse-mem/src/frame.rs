@@ -19,9 +19,10 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use crate::list::{Bound, Push, Word};
+use crate::node::{Node, Nodes};
 use crate::owners::Owners;
 use crate::place::{Place, PlaceByte, Places};
-use crate::region::{self, MapError, Node, Pages, Region};
+use crate::region::{self, MapError, Pages, Region};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Witnesses};
 
 /// The frames of one pool, and what everybody who holds one shares. Lasts as long as the process.
@@ -57,7 +58,8 @@ impl Frames {
         // Only told apart by it, so that the ordering is of no matter; and shared by models.
         static NUMBERS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let len = (count as usize).checked_mul(size as usize);
-        let region = Region::map(len.ok_or(MapError::TooLarge { objects: count })?, node)?;
+        let len = len.ok_or(MapError::TooLarge { objects: count })?;
+        let region = Region::map(len, len, &Nodes::one(node))?;
         let places: Box<[_]> = (0..count).map(|_| PlaceByte::new()).collect();
         places.iter().for_each(|place| place.step(Place::InUse, Place::Depot));
         Ok(Box::leak(Box::new(Self {

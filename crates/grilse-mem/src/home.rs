@@ -40,7 +40,8 @@ pub struct Home<T: Recycle> {
     strays: Padded<List<T>>,
     /// Objects that came one by one, in the kernel's ways.
     locked: Padded<Locked<T>>,
-    counted: Padded<CountedList<T>>,
+    /// One for each node, by which those who push from there share it with nobody else.
+    counted: Box<[Padded<CountedList<T>>]>,
     /// Empty magazines that come back to who filled them.
     empties: Padded<List<Magazine<T>>>,
     sleep: Padded<Sleep>,
@@ -68,6 +69,7 @@ impl<T: Recycle> Home<T> {
     /// A home for the owner number `id`. It lasts as long as the process.
     pub fn new(role: Role, id: u16, depot: &'static Depot<T>) -> &'static Self {
         let said = || AtomicU32::new(0);
+        let list_of_2025 = || Padded(CountedList::new(depot.objects()));
         Box::leak(Box::new(Self {
             role,
             id,
@@ -75,7 +77,7 @@ impl<T: Recycle> Home<T> {
             inbox: Padded(List::new(depot.magazines(), Place::InUse)),
             strays: Padded(List::new(depot.objects(), Place::Inbox)),
             locked: Padded(Locked::new(depot.objects())),
-            counted: Padded(CountedList::new(depot.objects())),
+            counted: depot.all().iter().map(|_| list_of_2025()).collect(),
             empties: Padded(List::new(depot.magazines(), Place::InUse)),
             sleep: Padded(Sleep::new()),
             said: Padded(Said {
@@ -114,8 +116,8 @@ impl<T: Recycle> Home<T> {
 
     /// How many objects came home and wait.
     pub fn waiting(&self) -> u32 {
-        let one_by_one = self.strays.0.weight() + self.locked.0.len() + self.counted.0.len();
-        self.inbox.0.weight() + one_by_one
+        let counted: u32 = self.counted.iter().map(|list| list.0.len()).sum();
+        self.inbox.0.weight() + self.strays.0.weight() + self.locked.0.len() + counted
     }
 
     /// Whether anything came home, empty magazines included, at some moment during the call.
@@ -145,10 +147,10 @@ impl<T: Recycle> Home<T> {
         &self.locked.0
     }
 
-    /// The list of 2025.
+    /// The list of 2025, for those on the node at this position.
     #[inline]
-    pub(crate) fn counted(&self) -> &CountedList<T> {
-        &self.counted.0
+    pub(crate) fn counted(&self, position: usize) -> &CountedList<T> {
+        &self.counted[position].0
     }
 
     /// Sends a magazine home, and wakes the owner where it sleeps for want of objects. Gives the
@@ -204,7 +206,9 @@ impl<T: Recycle> Home<T> {
         self.empties.0.close().for_each(|magazine| self.depot.give(magazine));
         self.strays.0.close().for_each(|object| self.depot.give_one(object));
         self.locked.0.close().for_each(|object| self.depot.give_one(object));
-        self.counted.0.close().for_each(|object| self.depot.give_one(object));
+        for list in &self.counted {
+            list.0.close().for_each(|object| self.depot.give_one(object));
+        }
         self.say(0, 0, 0);
     }
 
@@ -214,7 +218,7 @@ impl<T: Recycle> Home<T> {
         self.empties.0.open();
         self.strays.0.open();
         self.locked.0.open();
-        self.counted.0.open();
+        self.counted.iter().for_each(|list| list.0.open());
     }
 
     /// Says how many objects the owner's cache, its outbox and its end of the slab hold.

@@ -21,7 +21,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Counts a class whose objects may be at these homes.
+    /// Counts a class, on all nodes of the memory that the depot is of, whose objects may be at these
+    /// homes.
     pub fn count<'a, T: Recycle>(
         depot: &Depot<T>,
         homes: impl IntoIterator<Item = &'a Home<T>>,
@@ -32,7 +33,11 @@ impl Ledger {
             travelling += home.outgoing() + home.waiting();
             in_slabs += home.in_slab();
         }
-        let (made, stocked) = (depot.made(), depot.stocked() + in_slabs);
+        let (mut made, mut stocked) = (0, in_slabs);
+        for depot in depot.all() {
+            made += depot.made();
+            stocked += depot.stocked();
+        }
         let elsewhere = stocked + cached + travelling;
         Self { made, depot: stocked, cached, travelling, in_use: made.saturating_sub(elsewhere) }
     }

@@ -10,6 +10,8 @@
 //!   [`Depot`] of the class.
 //! - [`Home`] is the address that an object carries: who took it, and so where it goes when somebody
 //!   else lets go of it.
+//! - [`Nodes`] are what a memory is divided by: each has a share of cells and a depot, so the node of
+//!   an object follows from its address.
 //! - [`FramePool`] hands out blocks of plain bytes for devices to write; [`FrameSlice`] is a share
 //!   in one; [`Returns`] gathers those that a thread frees, and [`Loans`] knows those that a device
 //!   has.
@@ -29,6 +31,7 @@ mod loans;
 mod magazine;
 #[cfg(all(test, loom))]
 mod models;
+mod node;
 mod outbox;
 mod owners;
 mod place;
@@ -50,13 +53,14 @@ pub use home::{Home, Role};
 pub use ledger::Ledger;
 pub use loans::Loans;
 pub use magazine::Magazine;
+pub use node::{Node, Nodes, Numa};
 pub use place::{Place, Places};
 pub use policy::{
     Alien, BadPolicy, DeferList, Demand, FlushEnd, Init, Kick, Overflow, Policy, SameCpu,
     ShellCache, SlabModel, TaskRefill,
 };
 pub use pool::{Closing, FrameLedger, FramePool, PoolError};
-pub use region::{MapError, Node, Pages};
+pub use region::{MapError, Pages};
 pub use returns::Returns;
-pub use stats::{Histogram, Stats};
+pub use stats::{Histogram, Locality, Stats};
 pub use switch::{Snapshot, Switch};

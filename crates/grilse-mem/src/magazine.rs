@@ -93,6 +93,23 @@ impl<T: Recycle> Magazine<T> {
         self.items[..self.len].iter_mut().flatten().for_each(|slot| each(slot));
     }
 
+    /// How many of its objects are such.
+    pub(crate) fn count(&self, is_such: impl Fn(&Slot<T>) -> bool) -> usize {
+        self.items[..self.len].iter().flatten().filter(|slot| is_such(slot)).count()
+    }
+
+    /// Passes each object through `keep`, and holds on to those that come back, in their order.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(Slot<T>) -> Option<Slot<T>>) {
+        let mut kept = 0;
+        for at in 0..self.len {
+            if let Some(slot) = self.items[at].take().and_then(&mut keep) {
+                self.items[kept] = Some(slot);
+                kept += 1;
+            }
+        }
+        self.len = kept;
+    }
+
     /// Takes one after the other, the one put last first.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Slot<T>> {
         std::iter::from_fn(|| self.pop())

@@ -51,6 +51,14 @@ impl Places {
     }
 }
 
+impl std::iter::Sum for Places {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |sum, part| {
+            Self(std::array::from_fn(|place| sum.0[place] + part.0[place]))
+        })
+    }
+}
+
 #[cfg(feature = "audit")]
 mod byte {
     use std::sync::atomic::{AtomicU8, Ordering};

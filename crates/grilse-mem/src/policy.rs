@@ -258,7 +258,7 @@ policy! {
     /// How long the cache of free shells lives.
     shell_cache: ShellCache = ShellCache::Persistent, "shell.cache", ANY;
     /// Objects that the cache holds at most; of magazines, two at least, whatever this says, and
-    /// beyond those no more than an eighth of the class.
+    /// beyond those no more than an eighth of the class on this node.
     shell_size: u32 = 600, "shell.size", (0, 1024);
     /// Objects that a refill of an array brings; magazines are filled whole.
     shell_bulk: u32 = 60, "shell.bulk", (1, 1024);
@@ -291,8 +291,8 @@ policy! {
     free_rx_socket: Alien = Alien::Home, "free.rx_socket", ANY;
     /// What becomes of what is freed at home.
     free_same_cpu: SameCpu = SameCpu::Cache, "free.same_cpu", ANY;
-    /// Objects that wait at a home at most, less one (by the list of 2022: at most); 0: none,
-    /// nothing goes home.
+    /// Objects that wait at a home at most, less one (by the list of 2022: at most; by that of 2025:
+    /// for each node that they come from); 0: none, nothing goes home.
     defer_max: u32 = 1024, "defer.max", (0, 4095);
     /// The share of `defer.max`, in percent, at which a home is told; 0: never. The list of 2022
     /// tells at it exactly, that of 2025 at one more exactly, magazines once at or above it.
@@ -310,6 +310,10 @@ policy! {
     defer_outbox: u32 = 60, "defer.outbox", (0, 60);
     /// Bytes that wait at a home at most; 0: no bound but the count.
     defer_bytes_max: u32 = 4 << 20, "defer.bytes_max", (0, u32::MAX);
+    /// Whether what would be adopted is kept though it is of another node, as the kernel does, which
+    /// looks at no node there. Else it goes to its own node's depot, and so does an object of another
+    /// node that comes home.
+    numa_adopt: bool = false, "numa.adopt", ANY;
     /// Frames on the stack of a page pool's owner.
     pp_cache: u32 = 128, "pp.cache", (1, 4096);
     /// Frames that it takes back from its ring at once.
@@ -354,6 +358,7 @@ impl Policy {
         defer_drain_eager: false,
         defer_outbox: 0,
         defer_bytes_max: 0,
+        numa_adopt: true,
         ..Self::GRILSE
     };
 

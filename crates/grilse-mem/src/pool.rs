@@ -13,9 +13,10 @@ use std::ops::Range;
 
 use crate::frame::{FrameSlice, Frames, Retired, Stack, Taken};
 use crate::list;
+use crate::node::Node;
 use crate::place::{Place, Places};
 use crate::policy::Policy;
-use crate::region::{MapError, Node, Pages};
+use crate::region::{MapError, Pages};
 use crate::returns::Returns;
 
 /// The one who takes frames from a pool. What goes back may come from any thread.

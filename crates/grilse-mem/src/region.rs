@@ -8,6 +8,8 @@
 use std::io;
 use std::ptr::NonNull;
 
+use crate::node::{Node, Nodes};
+
 /// Which pages a region stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
@@ -18,10 +20,6 @@ pub enum Pages {
     /// Ordinary pages.
     Ordinary,
 }
-
-/// A NUMA node of this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Node(pub u16);
 
 /// Why a region could not be had.
 #[derive(Debug)]
@@ -78,28 +76,42 @@ pub(crate) struct Region {
 #[cfg(not(any(loom, miri)))]
 const HUGE: usize = 2 << 20;
 
+/// The largest page that Linux is built with on any machine of ours: what is bound begins on one.
+#[cfg(not(any(loom, miri)))]
+const PAGE: usize = 64 << 10;
+
 impl Region {
-    /// Maps `len` bytes, aligned to a page. No page is touched: memory is taken from the system as
-    /// it is used, on `node` where one is given and else by first touch.
+    /// Maps `len` bytes, aligned to a page, in parts of `part` bytes, one after the other for each
+    /// of `nodes`. No page is touched: memory is taken from the system as it is used, on the node
+    /// that its part is bound to and else by first touch. A page in which two parts meet is the
+    /// latter's.
     #[cfg(not(any(loom, miri)))]
-    pub(crate) fn map(len: usize, node: Option<Node>) -> Result<Self, MapError> {
+    pub(crate) fn map(len: usize, part: usize, nodes: &Nodes) -> Result<Self, MapError> {
         let len = len.max(1);
         // A length too large to round up is too large to map, which the system says then.
         let rounded = len.checked_next_multiple_of(HUGE).unwrap_or(len);
         let (base, pages) = match len < HUGE {
             true => (map_pages(len, 0), Pages::Ordinary),
-            false => map_large(rounded, node.is_none()),
+            false => map_large(rounded, nodes.binding(0).is_none()),
         };
         let base = base.map_err(|source| MapError::Map { len, source })?;
-        if let Some(node) = node {
-            bind(base, len, node).map_err(|source| MapError::Bind { node, source })?;
+        for position in 0..nodes.count() {
+            let Some(node) = nodes.binding(position) else { continue };
+            let from = position * part;
+            let from = from - from % PAGE;
+            // The last part has what is left; where shares are few cells, that may be nothing.
+            let until = if position + 1 == nodes.count() { len } else { (position + 1) * part };
+            if from < until.min(len) {
+                bind(base, from..until.min(len), node)
+                    .map_err(|source| MapError::Bind { node, source })?;
+            }
         }
         Ok(Self { base, pages })
     }
 
     /// The model checker and Miri know no `mmap`: the heap stands in for it.
     #[cfg(any(loom, miri))]
-    pub(crate) fn map(len: usize, _node: Option<Node>) -> Result<Self, MapError> {
+    pub(crate) fn map(len: usize, _part: usize, _nodes: &Nodes) -> Result<Self, MapError> {
         let layout = std::alloc::Layout::from_size_align(len.max(1), 4096)
             .expect("a length below isize::MAX");
         // SAFETY: the layout has a size above zero.
@@ -162,7 +174,7 @@ fn map_pages(len: usize, flags: i32) -> io::Result<NonNull<u8>> {
 }
 
 #[cfg(not(any(loom, miri)))]
-fn bind(base: NonNull<u8>, len: usize, node: Node) -> io::Result<()> {
+fn bind(base: NonNull<u8>, bytes: std::ops::Range<usize>, node: Node) -> io::Result<()> {
     const BITS: usize = u64::BITS as usize;
     let mut mask = [0u64; 1024 / BITS];
     let word = mask.get_mut(usize::from(node.0) / BITS);
@@ -172,8 +184,8 @@ fn bind(base: NonNull<u8>, len: usize, node: Node) -> io::Result<()> {
     let rc = unsafe {
         libc::syscall(
             libc::SYS_mbind,
-            base.as_ptr(),
-            len,
+            base.as_ptr().wrapping_byte_add(bytes.start),
+            bytes.len(),
             libc::MPOL_BIND,
             mask.as_ptr(),
             mask.len() * BITS,
@@ -181,4 +193,19 @@ fn bind(base: NonNull<u8>, len: usize, node: Node) -> io::Result<()> {
         )
     };
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The node of the processor that this thread is on at the moment.
+#[cfg(not(any(loom, miri)))]
+pub(crate) fn node_of_this_cpu() -> Option<Node> {
+    let mut node = 0u32;
+    let nothing = std::ptr::null_mut::<u8>();
+    // SAFETY: getcpu writes one number through each pointer that is not null, and uses no other.
+    let rc = unsafe { libc::syscall(libc::SYS_getcpu, nothing, &raw mut node, nothing) };
+    if rc == 0 { u16::try_from(node).ok().map(Node) } else { None }
+}
+
+#[cfg(any(loom, miri))]
+pub(crate) fn node_of_this_cpu() -> Option<Node> {
+    None
 }

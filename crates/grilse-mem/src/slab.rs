@@ -4,6 +4,9 @@
 //! has, a free object here counts as in the depot ([`Place::Depot`]), and a thread that turns to
 //! another shape first gives all that its end holds to the depot's stock, where every shape looks
 //! when it has nothing left.
+//!
+//! An end holds objects of its own node only: one of another node goes to the depot there, as SLUB
+//! and SLAB send it to its node, though here always under that node's lock.
 
 mod array;
 mod sheaf;
@@ -78,16 +81,28 @@ impl<T: Recycle> Slab<T> {
         }
     }
 
+    /// An object of another node, which goes to `to`: for a thread whose node has none left.
+    #[cold]
+    pub(crate) fn take_far(&mut self, to: Place) -> Option<Slot<T>> {
+        let slot = each!(self, end => end.depot.take_far())?;
+        slot.step(Place::Depot, to);
+        Some(slot)
+    }
+
     /// Gives an object back, which was in `from`.
     #[inline]
     pub(crate) fn give(&mut self, slot: Slot<T>, from: Place) {
         slot.step(from, Place::Depot);
-        each!(self, end => end.give(slot));
+        each!(self, end => if let Some(slot) = end.depot.near(slot) {
+            end.give(slot);
+        });
     }
 
     /// Gives objects back, which were in `from`.
     pub(crate) fn give_bulk(&mut self, slots: impl Iterator<Item = Slot<T>>, from: Place) {
-        let slots = slots.inspect(|slot| slot.step(from, Place::Depot));
+        let depot = each!(self, end => end.depot);
+        let step = |slot: &Slot<T>| slot.step(from, Place::Depot);
+        let slots = slots.inspect(step).filter_map(|slot| depot.near(slot));
         match self {
             Self::Slub(cpu) => cpu.give_bulk(slots),
             Self::Sheaf(sheaf) => slots.for_each(|slot| sheaf.give(slot)),

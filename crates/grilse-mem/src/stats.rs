@@ -22,8 +22,33 @@ pub struct Stats {
     pub exhausted: u64,
     /// Homes woken.
     pub wakes: u64,
+    /// Which nodes objects were of.
+    pub locality: Locality,
     /// Objects that came home, by how long they were parked.
     pub parked: Histogram,
+}
+
+/// Which nodes the objects of one cache were of, by their addresses. Counted where the memory has
+/// more than one node, else all zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Locality {
+    /// Objects taken that are of the taker's own node.
+    pub own: u64,
+    /// Objects taken that are of another.
+    pub other: u64,
+    /// Of those, objects that another node's depot gave, as its own had none left.
+    pub borrowed: u64,
+    /// Objects of another node that were freed away from home and kept.
+    pub adopted: u64,
+}
+
+impl Locality {
+    /// The share of objects taken that are of the taker's own node; `None` before the first.
+    pub fn share(&self) -> Option<f64> {
+        let all = self.own + self.other;
+        (all > 0).then(|| self.own as f64 / all as f64)
+    }
 }
 
 /// A histogram of times in powers of two of nanoseconds.
@@ -42,6 +67,7 @@ impl Default for Stats {
             overflows: 0,
             exhausted: 0,
             wakes: 0,
+            locality: Locality::default(),
             parked: Histogram([0; 40]),
         }
     }

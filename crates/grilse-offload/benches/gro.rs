@@ -1,6 +1,11 @@
 //! Time per packet of GRO: 1024 segments of 1448 bytes in 1 flow or in 64 interleaved ones, a flush
 //! after them; checksums vouched for by the device, or verified.
 //!
+//! Beside them, on pages: `frag0`, headers found by the contiguous length or looked for anew each time
+//! (the knob `gro.frag0`), of vouched segments; `held`, four segments each of up to 1000 interleaved
+//! flows in one bucket of 1024 heads, by the rules of 6.18; and `relaxed`, the same by that profile,
+//! which sums every payload.
+//!
 //! `linear` copies payload as it merges; `pages` moves it, as an skb does, and so shows the rules
 //! alone. Between rounds, outside the measured time, `linear` makes its packets afresh, and `pages`
 //! writes new headers into the pages that it has, as a device does.
@@ -9,7 +14,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use grilse_offload::{Config, Gro, Outcome, Why};
+use grilse_offload::{Config, Frag0, Gro, Outcome, Rules, Why};
 use grilse_wire::{Csum, How, Linear, Meta, Packet, Refused, csum};
 
 const PACKETS: u32 = 1024;
@@ -136,9 +141,9 @@ fn segment(flow: u16, n: u32) -> Vec<u8> {
     frame
 }
 
-/// The frames of `flows` flows in turn, and what the device says of them.
-fn traffic(flows: u32, csum: Csum) -> Vec<(Vec<u8>, Meta)> {
-    (0..PACKETS)
+/// `packets` frames of `flows` flows in turn, and what the device says of them.
+fn traffic(packets: u32, flows: u32, csum: Csum) -> Vec<(Vec<u8>, Meta)> {
+    (0..packets)
         .map(|n| {
             let (flow, n) = (n % flows, n / flows);
             let meta = Meta { hash: flow, csum, protocol: 0x0800, network: 14, ..Meta::default() };
@@ -148,14 +153,17 @@ fn traffic(flows: u32, csum: Csum) -> Vec<(Vec<u8>, Meta)> {
 }
 
 fn coalesce<P: Packet>(
+    rules: Rules,
     rounds: u64,
     traffic: &[(Vec<u8>, Meta)],
     make: impl Fn(&[(Vec<u8>, Meta)], Vec<P>) -> Vec<P>,
 ) -> Duration {
-    let mut gro = Gro::new(Config::default());
+    let mut config = Config::default();
+    config.rules = rules;
+    let mut gro = Gro::new(config);
     let mut spent = Duration::ZERO;
-    let mut out: Vec<P> = Vec::with_capacity(PACKETS as usize);
-    let mut emptied: Vec<P> = Vec::with_capacity(PACKETS as usize);
+    let mut out: Vec<P> = Vec::with_capacity(traffic.len());
+    let mut emptied: Vec<P> = Vec::with_capacity(traffic.len());
     for _ in 0..rounds {
         out.append(&mut emptied);
         let packets = make(traffic, std::mem::take(&mut out));
@@ -169,7 +177,7 @@ fn coalesce<P: Packet>(
         }
         gro.flush(&mut sink);
         spent += start.elapsed();
-        assert!(out.len() <= 64, "{} packets came out", out.len());
+        assert!(out.len() <= traffic.len().div_ceil(4).max(64), "{} packets came out", out.len());
     }
     spent
 }
@@ -180,16 +188,44 @@ fn gro(c: &mut Criterion) {
         let mut group = c.benchmark_group(format!("gro/{name}"));
         group.throughput(Throughput::Elements(PACKETS.into()));
         for flows in [1, 64] {
-            let traffic = traffic(flows, csum);
+            let traffic = traffic(PACKETS, flows, csum);
             group.bench_function(BenchmarkId::new("pages", flows), |b| {
-                b.iter_custom(|rounds| coalesce(rounds, &traffic, recycled));
+                b.iter_custom(|rounds| coalesce(Rules::KERNEL_6_18, rounds, &traffic, recycled));
             });
             group.bench_function(BenchmarkId::new("linear", flows), |b| {
-                b.iter_custom(|rounds| coalesce(rounds, &traffic, linear));
+                b.iter_custom(|rounds| coalesce(Rules::KERNEL_6_18, rounds, &traffic, linear));
             });
         }
     }
 }
 
-criterion_group!(benches, gro);
+fn frag0(c: &mut Criterion) {
+    let mut group = c.benchmark_group("gro/frag0");
+    group.throughput(Throughput::Elements(PACKETS.into()));
+    let traffic = traffic(PACKETS, 1, Csum::Unnecessary { level: 0 });
+    for (name, frag0) in
+        [("reset-always", Frag0::ResetAlways), ("length-checked", Frag0::LengthChecked)]
+    {
+        let rules = Rules { frag0, ..Rules::KERNEL_6_18 };
+        group.bench_function(name, |b| {
+            b.iter_custom(|rounds| coalesce(rules, rounds, &traffic, recycled));
+        });
+    }
+}
+
+fn many(c: &mut Criterion) {
+    let held = Rules { bucket_bits: 0, bucket_depth: 1024, ..Rules::KERNEL_6_18 };
+    for (name, rules) in [("held", held), ("relaxed", Rules::RELAXED)] {
+        let mut group = c.benchmark_group(format!("gro/{name}"));
+        for flows in [64, 250, 1000] {
+            let traffic = traffic(4 * flows, flows, Csum::Unnecessary { level: 0 });
+            group.throughput(Throughput::Elements(traffic.len() as u64));
+            group.bench_function(BenchmarkId::new("pages", flows), |b| {
+                b.iter_custom(|rounds| coalesce(rules, rounds, &traffic, recycled));
+            });
+        }
+    }
+}
+
+criterion_group!(benches, gro, frag0, many);
 criterion_main!(benches);

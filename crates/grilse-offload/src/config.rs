@@ -1,9 +1,11 @@
 //! What a device and its host ask of GRO, and the rules it follows.
 //!
-//! Sizes and the bucket count are checked as they are set, so a [`Config`] is always valid. It
-//! says nothing about packets; sockets appear only as the ports that asked for UDP GRO.
+//! Sizes are checked as they are set, so a [`Config`] is always valid. It says nothing about packets;
+//! sockets appear only as the ports that asked for UDP GRO.
 
 use alloc::boxed::Box;
+
+use crate::Rules;
 
 /// Largest size limit that can be set (`GRO_MAX_SIZE`, 8 * 65,535 bytes).
 pub const MAX_SIZE: u32 = 8 * 65_535;
@@ -11,28 +13,8 @@ pub const MAX_SIZE: u32 = 8 * 65_535;
 /// Largest super-packet before BIG TCP (`GRO_LEGACY_MAX_SIZE`); at this size only TCP grows on.
 pub(crate) const LEGACY_MAX_SIZE: usize = 65_536;
 
-/// The numbers in which one kernel's GRO differs from another's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
-    /// Name of the profile.
-    pub name: &'static str,
-    /// The nested receive callback at which parsing stops (`GRO_RECURSION_LIMIT`): each VLAN tag,
-    /// Ethernet header, IP header and UDP segment test descends once.
-    pub recursion_limit: u8,
-    /// Segments at which a UDP super-packet is complete (`UDP_GRO_CNT_MAX`).
-    pub udp_max_segs: u16,
-    /// Segments at which a TCP frag list takes no more.
-    pub list_max_segs: u16,
-}
-
-impl Rules {
-    /// Linux 6.18 and 6.19.
-    pub const KERNEL_6_18: Self =
-        Self { name: "kernel-6.18", recursion_limit: 15, udp_max_segs: 64, list_max_segs: 64 };
-}
-
-/// How GRO is set up. The default is what Linux gives a device: GRO on, 8 buckets, 65,536 bytes,
-/// UDP left alone; and a kernel with 802.1Q.
+/// How GRO is set up. The default is what Linux gives a device: GRO on, 65,536 bytes, UDP left
+/// alone; and a kernel with 802.1Q.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Rules of the kernel to equal.
@@ -49,7 +31,6 @@ pub struct Config {
     pub udp_gro_ports: Box<[u16]>,
     gro_max_size: u32,
     gro_ipv4_max_size: u32,
-    buckets: usize,
 }
 
 impl Default for Config {
@@ -63,7 +44,6 @@ impl Default for Config {
             udp_gro_ports: Box::default(),
             gro_max_size: LEGACY_MAX_SIZE as u32,
             gro_ipv4_max_size: LEGACY_MAX_SIZE as u32,
-            buckets: 8,
         }
     }
 }
@@ -100,23 +80,6 @@ impl Config {
         self.gro_ipv4_max_size = limited(bytes)?;
         Ok(())
     }
-
-    /// Number of hash buckets; each holds 8 packets.
-    pub fn buckets(&self) -> usize {
-        self.buckets
-    }
-
-    /// Sets the number of hash buckets. The kernel has 8 (`GRO_HASH_BUCKETS`).
-    ///
-    /// # Errors
-    /// Where `buckets` is not a power of two.
-    pub fn set_buckets(&mut self, buckets: usize) -> Result<(), BadConfig> {
-        if !buckets.is_power_of_two() {
-            return Err(BadConfig::Buckets { buckets });
-        }
-        self.buckets = buckets;
-        Ok(())
-    }
 }
 
 fn limited(bytes: u32) -> Result<u32, BadConfig> {
@@ -131,18 +94,12 @@ pub enum BadConfig {
         /// The limit asked for.
         bytes: u32,
     },
-    /// The number of buckets is not a power of two.
-    Buckets {
-        /// The number asked for.
-        buckets: usize,
-    },
 }
 
 impl core::fmt::Display for BadConfig {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Size { bytes } => write!(f, "a GRO size of {bytes} bytes is above {MAX_SIZE}"),
-            Self::Buckets { buckets } => write!(f, "{buckets} buckets: not a power of two"),
         }
     }
 }
@@ -171,8 +128,6 @@ mod tests {
         let bytes = MAX_SIZE + 1;
         assert_eq!(config.set_gro_max_size(bytes), Err(BadConfig::Size { bytes }));
         assert_eq!(config.set_gro_ipv4_max_size(bytes), Err(BadConfig::Size { bytes }));
-        assert_eq!(config.set_buckets(0), Err(BadConfig::Buckets { buckets: 0 }));
-        assert_eq!(config.set_buckets(12), Err(BadConfig::Buckets { buckets: 12 }));
         assert_eq!(config.gro_max_size(), MAX_SIZE);
     }
 }

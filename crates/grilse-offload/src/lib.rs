@@ -1,4 +1,5 @@
-//! GRO and GSO with the results of the Linux kernel, packet for packet, on any packet type.
+//! GRO and GSO with the results of the Linux kernel, packet for packet, on any packet type; which
+//! kernel's, and how far beyond it, is data ([`Rules`]).
 //!
 //! [`Gro`] coalesces the packets of a flow into super-packets. It owns no buffers and does no I/O:
 //! packets come in through [`Gro::push`] by value, whatever implements [`grilse_wire::Packet`],
@@ -32,7 +33,9 @@ mod config;
 mod gro;
 pub mod gso;
 mod reason;
+mod rules;
 
-pub use config::{BadConfig, Config, MAX_SIZE, Rules};
+pub use config::{BadConfig, Config, MAX_SIZE};
 pub use gro::{Gro, Outcome, Sink};
 pub use reason::{Reason, Why};
+pub use rules::{BigTcp, Cwr, Frag0, L3Test, OuterId, Rules};

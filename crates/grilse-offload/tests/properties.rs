@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use grilse_offload::{Config, Reason};
+use grilse_offload::{Config, Frag0, Reason, Rules};
 use grilse_wire::build::{Check, payload};
 use grilse_wire::tcp::flag;
 use grilse_wire::{Csum, Meta, Packet};
@@ -48,6 +48,8 @@ fn frames(traffic: &[Sent]) -> Vec<(u8, Vec<u8>)> {
                 91..=110 => (p.tcp.check, p.udp.check) = (Check::Flipped(8), Check::Flipped(8)),
                 111..=120 => p.v4.options = &[1, 1, 1, 1],
                 121..=130 => p.tcp.seq = p.tcp.seq.wrapping_add(1),
+                131..=140 => p.v4.mf = true,
+                141..=150 => p.udp.check = Check::Exactly(0),
                 _ => {}
             }
         };
@@ -66,6 +68,12 @@ fn frames(traffic: &[Sent]) -> Vec<(u8, Vec<u8>)> {
 fn config(list: bool) -> Config {
     let mut config = Config::default();
     (config.udp_fwd, config.gro_list) = (true, list);
+    config
+}
+
+fn with(rules: Rules, list: bool) -> Config {
+    let mut config = config(list);
+    config.rules = rules;
     config
 }
 
@@ -128,7 +136,7 @@ proptest! {
             // Padding keeps UDP from merging, but does not complete its head.
             let overtakes = out.members.len() == 1 && match out.why.reason {
                 Reason::TcpChecksum | Reason::UdpChecksum | Reason::IpOptions => true,
-                Reason::UdpLength => true,
+                Reason::UdpLength | Reason::UdpZeroChecksum | Reason::IpFragment => true,
                 Reason::IpTotalLength => flow > 8,
                 _ => false,
             };
@@ -141,15 +149,46 @@ proptest! {
     }
 
     #[test]
+    fn profiles_that_keep_the_order_have_no_overtakers(
+        traffic in sent(),
+        list: bool,
+        relaxed: bool,
+        batch in 1usize..100,
+    ) {
+        let frames = frames(&traffic);
+        let rules = if relaxed { Rules::RELAXED } else { Rules::EXACT };
+        let config = with(rules, list);
+        let out = run(&config, packets(&frames, |_| 2000), batch);
+        let mut last: HashMap<u8, u64> = HashMap::new();
+        for out in &out {
+            let last = last.entry(frames[out.members[0] as usize].0).or_default();
+            prop_assert!(*last <= out.members[0], "{:?}", out.why);
+            *last = *out.members.last().unwrap();
+        }
+    }
+
+    /// Headers in one buffer, split off from the payload, in no linear buffer at all, or cut anywhere;
+    /// found in place or looked for anew each time.
+    #[test]
     fn where_the_bytes_lie_changes_nothing(
         traffic in sent(),
         fronts in prop::collection::vec(0usize..200, 120),
         list: bool,
+        profile in 0..Rules::ALL.len(),
     ) {
         let frames = frames(&traffic);
-        let whole = run(&config(list), packets(&frames, |_| 2000), 64);
-        let split = run(&config(list), packets(&frames, |n| fronts[n]), 64);
-        prop_assert_eq!(seen(&whole), seen(&split));
+        let config = with(Rules::ALL[profile], list);
+        let reset = Rules { frag0: Frag0::ResetAlways, ..config.rules };
+        let reset = with(reset, list);
+        let whole = run(&config, packets(&frames, |_| 2000), 64);
+        for config in [config, reset] {
+            for front in [2000, 54, 0] {
+                let split = run(&config, packets(&frames, |_| front), 64);
+                prop_assert_eq!(seen(&whole), seen(&split));
+            }
+            let split = run(&config, packets(&frames, |n| fronts[n]), 64);
+            prop_assert_eq!(seen(&whole), seen(&split));
+        }
     }
 
     #[test]

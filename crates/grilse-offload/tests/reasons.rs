@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use grilse_offload::{Config, Gro, Outcome, Reason};
+use grilse_offload::{Config, Gro, Outcome, Reason, Rules};
 use grilse_wire::build::{Check, Eth, ethernet};
 use grilse_wire::tcp::flag;
 use grilse_wire::{Csum, Gso, GsoType, Packet, VlanTag};
@@ -32,6 +32,10 @@ fn forwarding() -> Config {
 
 fn listing() -> Config {
     config(|c| c.gro_list = true)
+}
+
+fn exact() -> Config {
+    config(|c| c.rules = Rules::EXACT)
 }
 
 fn whole(frame: Vec<u8>) -> Vec<Split> {
@@ -239,6 +243,51 @@ fn table() -> Vec<Case> {
     ]
 }
 
+/// Adds the checksum at `check` to the word at `word`, so that the sum of what it covers is 0xffff
+/// and the checksum 0; and writes the 0 in its other form.
+fn in_other_form(mut frame: Vec<u8>, check: usize, word: usize) -> Vec<u8> {
+    let at = |frame: &[u8], n: usize| u32::from(frame[n]) << 8 | u32::from(frame[n + 1]);
+    let sum = at(&frame, check) + at(&frame, word);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    frame[word..word + 2].copy_from_slice(&(sum as u16).to_be_bytes());
+    frame[check..check + 2].fill(0xff);
+    frame
+}
+
+/// What only the profiles refuse that lose nothing. Each pair merges by the rules of the kernel.
+fn lossless() -> Vec<Case> {
+    let kept = |case: Case| Case { config: exact(), ..case };
+    let forms = [
+        (Reason::TcpChecksumForm, in_other_form(plain(0), 50, 54)),
+        // The identification is that word.
+        (Reason::IpChecksumForm, in_other_form(plain(0), 24, 18)),
+    ];
+    let forms = forms.map(|(reason, frame)| Case {
+        config: exact(),
+        mended: Some((exact(), packets([plain(0), plain(1)]))),
+        ..alone(reason, whole(frame))
+    });
+    let wrong = |n: u32| tcp4(n, |p| p.tcp.check = Check::Flipped(u16::from(n == 1)));
+    let mut vouched = packets([plain(0), wrong(1)]);
+    vouched[1].meta_mut().csum = Csum::Unnecessary { level: 0 };
+    let mut cases = vec![
+        paired(Reason::UnfinishedChecksum, exact(), plain, |p| {
+            p[1].meta_mut().csum = Csum::Partial { start: 34, offset: 16 };
+        }),
+        Case {
+            config: exact(),
+            mended: Some((config(|_| ()), vouched.clone())),
+            ..alone(Reason::VouchedChecksum, vouched)
+        },
+        kept(Case {
+            mended: Some((config(|_| ()), packets([plain(0), tcp4(1, |p| p.tcp.urgent = 7)]))),
+            ..second4(Reason::UrgentPointer, |p| p.tcp.urgent = 7)
+        }),
+    ];
+    cases.extend(forms);
+    cases
+}
+
 fn check(case: Case) {
     let reason = case.reason;
     let name = reason.name();
@@ -268,7 +317,7 @@ fn check(case: Case) {
 fn each_has_packets_that_have_it_alone() {
     // These two need time, or settings that change; they have tests of their own.
     let mut checked = HashSet::from([Reason::Age, Reason::ListMode]);
-    let cases = [link_and_input(), network(), tcp(), udp(), table()];
+    let cases = [link_and_input(), network(), tcp(), udp(), table(), lossless()];
     for case in cases.into_iter().flatten() {
         checked.insert(case.reason);
         check(case);

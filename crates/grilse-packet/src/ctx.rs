@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem;
+use std::{mem, ptr};
 
 use grilse_mem::{
     Cache, Counted, FramePool, FrameSlice, Home, Init, Policy, Returns, Slot, Snapshot, Stats,
@@ -22,6 +22,9 @@ pub struct Ctx {
     data: Cache<Counted<Data>>,
     returns: Returns,
     home: &'static Home<Shell>,
+    /// The home of a taken shell that nothing is to be done about: this one. Of a memory of several
+    /// nodes none, as each shell is looked at.
+    usual: *const Home<Shell>,
     policy: Snapshot,
     /// The time of this round, in nanoseconds of the engine's clock.
     pub now_ns: u64,
@@ -79,11 +82,14 @@ impl Ctx {
     /// # Errors
     /// [`NoMagazines`] where too many contexts exist.
     pub fn new(seat: Seat) -> Result<Self, NoMagazines> {
+        let shells = Cache::new(seat.homes.shells).ok_or(NoMagazines)?;
+        let usual = if shells.has_peers() { ptr::dangling() } else { seat.homes.shells };
         Ok(Self {
-            shells: Cache::new(seat.homes.shells).ok_or(NoMagazines)?,
+            shells,
             data: Cache::new(seat.homes.data).ok_or(NoMagazines)?,
             returns: Returns::new(),
             home: seat.homes.shells,
+            usual,
             policy: Snapshot::default(),
             now_ns: 0,
             drops: Drops::default(),
@@ -173,8 +179,8 @@ impl Ctx {
             let mut burst = [const { None }; BURST];
             let taken = self.shells.take_bulk(&mut burst[..places.len()]);
             let shells = burst[..taken].iter_mut().filter_map(Option::take);
-            for (place, mut shell) in places.iter_mut().zip(shells) {
-                self.stamp(&mut shell);
+            for (place, shell) in places.iter_mut().zip(shells) {
+                let mut shell = self.stamp(shell);
                 if matches!(shell.data, DataOwner::None) {
                     let Some(with_data) = self.attach_data(shell) else { return done };
                     shell = with_data;
@@ -293,17 +299,19 @@ impl Ctx {
 
     /// Says that the shell is of this home; where it says so already, its line stays as it is.
     #[inline]
-    fn stamp(&self, shell: &mut Shell) {
-        if !shell.home.is_some_and(|home| std::ptr::eq(home, self.home)) {
-            shell.home = Some(self.home);
+    fn stamp(&mut self, mut shell: Slot<Shell>) -> Slot<Shell> {
+        if shell.home.map_or(ptr::null(), ptr::from_ref) == self.usual {
+            return shell;
         }
+        shell.home = Some(self.home);
+        if self.shells.has_peers() { self.shells.note(shell) } else { shell }
     }
 
     /// A shell with data, stamped with this home.
     #[inline]
     pub(crate) fn take_shell(&mut self) -> Option<Slot<Shell>> {
-        let mut shell = self.shells.take()?;
-        self.stamp(&mut shell);
+        let shell = self.shells.take()?;
+        let shell = self.stamp(shell);
         if matches!(shell.data, DataOwner::None) {
             return self.attach_data(shell);
         }
@@ -312,8 +320,8 @@ impl Ctx {
 
     /// A shell without data, for a clone: the data that it had waits in the cache.
     pub(crate) fn take_bare_shell(&mut self) -> Option<Slot<Shell>> {
-        let mut shell = self.shells.take()?;
-        self.stamp(&mut shell);
+        let shell = self.shells.take()?;
+        let mut shell = self.stamp(shell);
         if !self.policy.policy.head_cache {
             give_up_head(&mut shell, &mut self.data);
         } else if let DataOwner::Sole(data) = mem::replace(&mut shell.data, DataOwner::None) {
@@ -331,6 +339,7 @@ impl Ctx {
             self.shells.put(shell);
             return None;
         };
+        let data = if self.data.has_peers() { self.data.note(data) } else { data };
         shell.data = DataOwner::Sole(data);
         Some(shell)
     }

@@ -39,7 +39,7 @@ pub use batch::Batch;
 pub use copy::copied_bytes;
 pub use ctx::{Ctx, DropHook, Drops, NoMagazines};
 pub use drop_reason::DropReason;
-pub use memory::{Ledgers, Memory, Seat};
+pub use memory::{Ledgers, Memory, MemoryError, NoNode, NodeLedger, Seat};
 pub use pair::Pair;
 pub use shell::{Destructor, HEAD_SIZE, HEADROOM, MAX_FRAGS};
 pub use skb::{NoRoom, Skb};

@@ -1,9 +1,11 @@
 //! The memory that skbs are made of, and the seats at which threads work with it.
 
+use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
 use grilse_mem::{
-    BadPolicy, Counted, Depot, Home, Ledger, MapError, Node, Places, Policy, Role, Switch,
+    BadPolicy, Counted, Depot, Home, Ledger, MapError, Node, Nodes, Numa, Places, Policy, Role,
+    Switch,
 };
 
 use crate::shell::{Data, Shell};
@@ -12,8 +14,10 @@ use crate::shell::{Data, Shell};
 /// they are handled by. Lasts as long as the process.
 #[derive(Debug)]
 pub struct Memory {
-    pub(crate) shells: &'static Depot<Shell>,
-    pub(crate) data: &'static Depot<Counted<Data>>,
+    nodes: Nodes,
+    /// One for each node.
+    shells: &'static [Depot<Shell>],
+    pub(crate) data: &'static [Depot<Counted<Data>>],
     pub(crate) switch: Switch,
     homes: Mutex<Vec<Homes>>,
 }
@@ -35,6 +39,13 @@ pub struct Seat {
     pub(crate) homes: Homes,
 }
 
+impl Seat {
+    /// The node that it is on.
+    pub fn node(&self) -> Node {
+        self.homes.shells.depot().node()
+    }
+}
+
 impl Drop for Seat {
     /// A seat that stands empty is given to the next who asks: homes are never freed.
     fn drop(&mut self) {
@@ -54,6 +65,60 @@ pub struct Ledgers {
     pub data: Ledger,
 }
 
+/// Where the shells of one node's share are; the rest of those made is cached, travelling or in use,
+/// on whichever node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeLedger {
+    /// The node.
+    pub node: Node,
+    /// Shells that there can be.
+    pub capacity: u32,
+    /// Shells that exist.
+    pub made: u32,
+    /// Shells in the node's depot, or in slabs that all its threads can reach.
+    pub depot: u32,
+}
+
+/// Why a memory could not be made.
+#[derive(Debug)]
+pub enum MemoryError {
+    /// A number of `numa.mode` is out of range.
+    Numa(BadPolicy),
+    /// No memory.
+    Map(MapError),
+}
+
+impl fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Numa(source) => source.fmt(f),
+            Self::Map(_) => f.write_str("no memory for packets"),
+        }
+    }
+}
+
+impl std::error::Error for MemoryError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Numa(_) => None,
+            Self::Map(source) => Some(source),
+        }
+    }
+}
+
+/// The memory has no such node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoNode(pub Node);
+
+impl fmt::Display for NoNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the memory has no node {}", self.0.0)
+    }
+}
+
+impl std::error::Error for NoNode {}
+
 impl Memory {
     /// Memory for `skbs` packets, on `node` where one is given. Pages are touched as they are first
     /// needed.
@@ -61,34 +126,80 @@ impl Memory {
     /// # Errors
     /// As [`MapError`] tells.
     pub fn new(skbs: u32, node: Option<Node>) -> Result<&'static Self, MapError> {
+        Self::lay_out(skbs, Nodes::one(node))
+    }
+
+    /// The same on the nodes that `numa` names, each with an equal share. A seat takes what its node
+    /// has, and of other nodes only when that is nothing.
+    ///
+    /// # Errors
+    /// As [`MemoryError`] tells; a number that is out of range is refused before anything is mapped.
+    pub fn with_nodes(skbs: u32, numa: Numa) -> Result<&'static Self, MemoryError> {
+        let nodes = numa.nodes().map_err(MemoryError::Numa)?;
+        Self::lay_out(skbs, nodes).map_err(MemoryError::Map)
+    }
+
+    fn lay_out(skbs: u32, nodes: Nodes) -> Result<&'static Self, MapError> {
         // Clones leave shells without data, and data that waits in the caches of those who cloned:
         // up to two magazines each. Half as much again keeps all others from starving as long as
         // there are 240 skbs for each context; pages that are never needed are never touched.
         let data = skbs.saturating_add(skbs / 2).saturating_add(4 * 64);
         Ok(Box::leak(Box::new(Self {
-            shells: Depot::new(skbs, node, Shell::fresh)?,
-            data: Depot::new(data, node, Data::fresh)?,
+            shells: Depot::for_nodes(skbs, &nodes, Shell::fresh)?,
+            data: Depot::for_nodes(data, &nodes, Data::fresh)?,
+            nodes,
             switch: Switch::new(),
             homes: Mutex::new(Vec::new()),
         })))
     }
 
-    /// A seat that nobody has. Its number counts from 0.
+    /// A seat that nobody has. Its number counts from 0. It is on the node of the processor that
+    /// this is called on, and where nodes are virtual on the one that fewest are on:
+    /// [`seat_on`](Self::seat_on) names it.
     pub fn seat(&'static self, role: Role) -> Seat {
         let mut homes = self.homes();
-        let free = homes.iter_mut().find(|homes| !homes.taken && homes.shells.role() == role);
-        if let Some(free) = free {
+        let seats_on = |position: &usize| {
+            let depot = &self.shells[*position];
+            let is_on = |seat: &&Homes| seat.taken && std::ptr::eq(seat.shells.depot(), depot);
+            homes.iter().filter(is_on).count()
+        };
+        let fewest = || (0..self.shells.len()).min_by_key(seats_on).unwrap_or(0);
+        let position = self.nodes.here().unwrap_or_else(fewest);
+        self.seat_at(&mut homes, role, position)
+    }
+
+    /// A seat on this node that nobody has.
+    ///
+    /// # Errors
+    /// [`NoNode`] where the memory has no share on it.
+    pub fn seat_on(&'static self, role: Role, node: Node) -> Result<Seat, NoNode> {
+        let position = self.nodes.position(node).ok_or(NoNode(node))?;
+        Ok(self.seat_at(&mut self.homes(), role, position))
+    }
+
+    fn seat_at(&'static self, homes: &mut Vec<Homes>, role: Role, position: usize) -> Seat {
+        let (shells, data) = (&self.shells[position], &self.data[position]);
+        let is_free = |homes: &&mut Homes| {
+            let home = homes.shells;
+            !homes.taken && home.role() == role && std::ptr::eq(home.depot(), shells)
+        };
+        if let Some(free) = homes.iter_mut().find(is_free) {
             free.taken = true;
             return Seat { memory: self, homes: *free };
         }
         let id = homes.len() as u16;
         let new = Homes {
-            shells: Home::new(role, id, self.shells),
-            data: Home::new(role, id, self.data),
+            shells: Home::new(role, id, shells),
+            data: Home::new(role, id, data),
             taken: true,
         };
         homes.push(new);
         Seat { memory: self, homes: new }
+    }
+
+    /// The nodes that it has a share on.
+    pub fn nodes(&self) -> &[Node] {
+        self.nodes.all()
     }
 
     /// Puts a policy in force: for each context with the round that it begins next.
@@ -104,20 +215,30 @@ impl Memory {
     pub fn ledgers(&self) -> Ledgers {
         let homes = self.homes();
         Ledgers {
-            shells: Ledger::count(self.shells, homes.iter().map(|homes| homes.shells)),
-            data: Ledger::count(self.data, homes.iter().map(|homes| homes.data)),
+            shells: Ledger::count(&self.shells[0], homes.iter().map(|homes| homes.shells)),
+            data: Ledger::count(&self.data[0], homes.iter().map(|homes| homes.data)),
         }
+    }
+
+    /// The same for each node's share of the shells, by their addresses.
+    pub fn node_ledgers(&self) -> impl Iterator<Item = NodeLedger> {
+        self.shells.iter().map(|depot| NodeLedger {
+            node: depot.node(),
+            capacity: depot.capacity(),
+            made: depot.made(),
+            depot: depot.stocked(),
+        })
     }
 
     /// Where the shells are by the bytes that they carry, in builds with feature `audit`: an
     /// independent count of the same.
     pub fn places(&self) -> Places {
-        self.shells.places()
+        self.shells.iter().map(Depot::places).sum()
     }
 
     /// How many skbs there can be.
     pub fn capacity(&self) -> u32 {
-        self.shells.capacity()
+        self.shells.iter().map(Depot::capacity).sum()
     }
 
     fn homes(&self) -> MutexGuard<'_, Vec<Homes>> {

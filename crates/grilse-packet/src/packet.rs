@@ -38,6 +38,10 @@ impl Packet for Skb {
         Skb::push(self, n).ok()
     }
 
+    fn trim(&mut self, len: usize) -> bool {
+        Skb::trim(self, len).is_ok()
+    }
+
     fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
         self.pieces_in(range)
     }

@@ -167,7 +167,7 @@ mod tests {
                 let mut ctx = Ctx::new(memory.seat(Role::Worker)).unwrap();
                 let mut pool = FramePool::new(4, 1024, None).unwrap();
                 let (mut head, clone) = shared_pair(&mut ctx, &mut pool);
-                let mut hoard: Vec<_> = std::iter::from_fn(|| memory.data.take_one()).collect();
+                let mut hoard: Vec<_> = std::iter::from_fn(|| memory.data[0].take_one()).collect();
                 hoard.truncate(hoard.len() - left);
                 let (before, charged) = (bytes(&head), head.truesize());
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use grilse_mem::{FramePool, Policy, Role};
+use grilse_mem::{FramePool, Numa, Policy, Role};
 use grilse_packet::{Ctx, DropReason, Memory, Pair, Skb};
 use grilse_wire::{How, Packet};
 
@@ -213,9 +213,23 @@ fn policy(dice: &mut Dice) -> Policy {
 
 #[test]
 fn all_is_there_at_the_end() {
+    soak(Memory::new(SKBS, None).unwrap());
+}
+
+/// The same on three virtual nodes: what is idle is also where it stands.
+#[test]
+fn all_is_on_its_node_at_the_end() {
+    let numa = Numa::Virtual { count: 3, cost_ns: 200 };
+    let memory = Memory::with_nodes(SKBS, numa).unwrap();
+    soak(memory);
+    for node in memory.node_ledgers() {
+        assert_eq!(node.depot, node.made, "{node:?}");
+    }
+}
+
+fn soak(memory: &'static Memory) {
     let seed = setting("GRILSE_SOAK_SEED", 1);
     let time = Duration::from_secs(setting("GRILSE_SOAK_SECS", 8));
-    let memory = Memory::new(SKBS, None).unwrap();
     let zero = || AtomicU64::new(0);
     let engine: &'static Engine = Box::leak(Box::new(Engine {
         memory,

@@ -69,6 +69,11 @@ impl Packet for Linear {
         Some(&mut self.bytes[self.head..])
     }
 
+    fn trim(&mut self, len: usize) -> bool {
+        self.bytes.truncate(self.head + len);
+        true
+    }
+
     fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
         core::iter::once(&self.bytes()[range])
     }

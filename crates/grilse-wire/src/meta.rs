@@ -117,6 +117,10 @@ impl GsoType {
     pub const FRAGLIST: Self = Self(1 << 18);
     /// CWR is accurate ECN feedback: on every segment.
     pub const TCP_ACCECN: Self = Self(1 << 19);
+    /// Not the kernel's: [`TCP_FIXEDID`](Self::TCP_FIXEDID) and its inner twin speak for the IPv4
+    /// header of their level in any protocol, and in any tunnel. Without it they have the kernel's
+    /// meaning, which forgets them for UDP and frag lists, and confuses them within GRE and UDP.
+    pub const IDS_PER_LEVEL: Self = Self(1 << 29);
     /// The outer, or only, IPv4 identification is the same on every segment.
     pub const TCP_FIXEDID: Self = Self(1 << 30);
     /// The same for the inner IPv4 header.

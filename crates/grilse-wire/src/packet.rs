@@ -38,6 +38,12 @@ pub trait Packet: Sized {
     /// headroom is smaller. [`Meta`] is not touched.
     fn push(&mut self, n: usize) -> Option<&mut [u8]>;
 
+    /// Cuts the packet to its first `len` bytes. `false`, and no change, where it cannot; such a
+    /// packet keeps its Ethernet padding.
+    fn trim(&mut self, _len: usize) -> bool {
+        false
+    }
+
     /// The bytes in `range` piece by piece, in order, without moving any.
     ///
     /// # Panics

@@ -9,6 +9,8 @@ pub const PROTOCOL: u8 = 6;
 pub const MIN_LEN: usize = 20;
 /// Offset of the checksum (`csum_offset`).
 pub const CHECK: usize = 16;
+/// Offset of the urgent pointer.
+pub const URGENT: usize = 18;
 
 /// A TCP header without its options.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]

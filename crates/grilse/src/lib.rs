@@ -46,12 +46,14 @@ pub use grilse_engine::{
     Round, Running, Stop, Worker,
 };
 pub use grilse_mem::{
-    BadPolicy, FramePool, FrameSlice, Ledger, MapError, Node, Pages, Policy, PoolError, Role,
+    BadPolicy, FramePool, FrameSlice, Ledger, MapError, Node, Numa, Pages, Policy, PoolError, Role,
 };
 pub use grilse_offload::{
-    BadConfig, Config, Gro, MAX_SIZE, Outcome, Reason, Rules, Sink, Why, gso,
+    BadConfig, BigTcp, Config, Cwr, Frag0, Gro, L3Test, MAX_SIZE, Outcome, OuterId, Reason, Rules,
+    Sink, Why, gso,
 };
 pub use grilse_packet::{
-    Bare, Batch, Ctx, DropHook, DropReason, Drops, Ledgers, Memory, NoRoom, Pair, Seat, Skb,
+    Bare, Batch, Ctx, DropHook, DropReason, Drops, Ledgers, Memory, MemoryError, NoNode, NoRoom,
+    NodeLedger, Pair, Seat, Skb,
 };
 pub use grilse_wire as wire;

@@ -27,6 +27,8 @@ pub(super) struct Report {
     other_flows: Counts,
     examples: BTreeMap<Reason, Example>,
     drops: BTreeMap<&'static str, u64>,
+    /// Frames that lost Ethernet padding, and how many bytes of it.
+    trimmed: (u64, u64),
 }
 
 /// Packets in and out, and the reasons of those that came out.
@@ -79,6 +81,7 @@ impl Report {
             other_flows: Counts::default(),
             examples: BTreeMap::new(),
             drops: BTreeMap::new(),
+            trimmed: (0, 0),
         }
     }
 
@@ -112,6 +115,12 @@ impl Report {
             cause: delivered.cause.filter(|cause| !members.contains(cause)),
             why: delivered.why,
         });
+    }
+
+    /// Counts a frame that lost `bytes` of Ethernet padding.
+    pub(super) fn trimmed(&mut self, bytes: usize) {
+        self.trimmed.0 += 1;
+        self.trimmed.1 += bytes as u64;
     }
 
     /// A file is over, and these of its frames were dropped.
@@ -157,6 +166,9 @@ impl Report {
         }
         for (reason, n) in &self.drops {
             let _ = write!(text, ", {n} dropped: {reason}");
+        }
+        if let (frames @ 1.., bytes) = self.trimmed {
+            let _ = write!(text, ", {bytes} bytes of padding trimmed from {frames} frames");
         }
         text.push('\n');
         text

@@ -111,7 +111,7 @@ fn graver(known: Result<(), Failure>, new: Failure) -> Result<(), Failure> {
 
 fn config(args: &GroArgs) -> Result<Config, Failure> {
     let mut config = Config::default();
-    config.rules = args.profile.rules();
+    config.rules = args.profile;
     config.gro = !args.no_gro;
     config.vlan = args.vlan == Vlan::Sw;
     config.udp_fwd = args.udp_fwd;

@@ -120,6 +120,10 @@ impl Handler for Observer<'_> {
         self.members.join(head.seq, packet.seq);
     }
 
+    fn trimmed(&mut self, _packet: &Meta, bytes: usize) {
+        self.outlets.report.trimmed(bytes);
+    }
+
     fn deliver(&mut self, poll: &mut PollCtx<'_>, skb: Skb, why: Why) {
         let first = skb.meta().seq;
         let members = self.members.take(first);

@@ -54,24 +54,22 @@ impl Route {
 impl<T: Recycle> Cache<T> {
     #[inline]
     pub(super) fn free_alien(&mut self, slot: Slot<T>, home: &'static Home<T>) {
-        if !std::ptr::eq(home.depot(), self.depot) {
+        if !self.is_ours(home) {
             // Of another memory: nothing of it may be kept here, nor travel in our magazines.
             return home.post(slot);
         }
         match self.route {
             Route::Gather => self.gather(slot, home),
             Route::Count => {
-                let pushed = home.counted().push(slot, self.bound, Place::InUse);
+                let list = home.counted(self.depot.position());
+                let pushed = list.push(slot, self.bound, Place::InUse);
                 self.pushed(pushed, home, Place::InUse);
             }
             Route::Lock => {
                 let pushed = home.locked().push(slot, self.bound, Place::InUse);
                 self.pushed(pushed, home, Place::InUse);
             }
-            Route::Adopt => {
-                self.stats.adopted += 1;
-                self.put(slot);
-            }
+            Route::Adopt => self.adopt_one(slot),
             Route::Slab => {
                 self.stats.to_depot += 1;
                 self.put_past_front(slot);
@@ -143,14 +141,15 @@ impl<T: Recycle> Cache<T> {
             Alien::Adaptive => {
                 let missing = home.misses() != mem::replace(&mut lane.course.misses, home.misses());
                 let short = mem::take(&mut self.misses) > 0;
-                lane.course.vote(vote(home.sleep().is_asleep(), missing, short))
+                let near = std::ptr::eq(home.depot(), self.depot);
+                lane.course.vote(vote(home.sleep().is_asleep(), missing, short && near))
             }
             _ => Way::Home,
         };
         match way {
             Way::Home => self.send(home, magazine),
             Way::Adopt => self.adopt(magazine),
-            Way::Depot => self.give_up(magazine),
+            Way::Depot => self.give_up(magazine, home),
         }
     }
 
@@ -159,7 +158,10 @@ impl<T: Recycle> Cache<T> {
             while let Some(slot) = magazine.pop() {
                 let pushed = match self.policy.defer_list {
                     DeferList::Mutex => home.locked().push(slot, self.bound, Place::Outbox),
-                    _ => home.counted().push(slot, self.bound, Place::Outbox),
+                    _ => {
+                        let list = home.counted(self.depot.position());
+                        list.push(slot, self.bound, Place::Outbox)
+                    }
                 };
                 self.pushed(pushed, home, Place::Outbox);
             }
@@ -175,29 +177,35 @@ impl<T: Recycle> Cache<T> {
                 let wake = sent.tell && self.policy.defer_kick_how == Kick::Wake;
                 self.stats.wakes += u64::from(sent.woken || (wake && home.sleep().wake()));
             }
-            Err(refused) if refused.closed => self.give_up(refused.slot),
+            Err(refused) if refused.closed => self.give_up(refused.slot, home),
             Err(refused) => {
                 self.stats.overflows += 1;
                 match self.policy.defer_overflow {
                     Overflow::Adopt => self.adopt(refused.slot),
-                    Overflow::Depot => self.give_up(refused.slot),
+                    Overflow::Depot => self.give_up(refused.slot, home),
                 }
             }
         }
     }
 
     fn adopt(&mut self, mut magazine: Slot<Magazine<T>>) {
-        self.stats.adopted += magazine.len() as u64;
         magazine.sender = None;
         magazine.step_all(Place::Outbox, Place::Cache);
-        self.keep(magazine);
+        self.adopt_all(magazine);
     }
 
-    fn give_up(&mut self, mut magazine: Slot<Magazine<T>>) {
+    /// Gives what was for `home` to the slab; whole to the depot of another node, if that is where the
+    /// home is.
+    fn give_up(&mut self, mut magazine: Slot<Magazine<T>>, home: &'static Home<T>) {
         self.stats.to_depot += magazine.len() as u64;
         magazine.sender = None;
         magazine.step_all(Place::Outbox, Place::Cache);
-        magazines::give(magazine, &mut self.slab, &mut self.empties);
+        if std::ptr::eq(home.depot(), self.depot) {
+            magazines::give(magazine, &mut self.slab, &mut self.empties);
+        } else {
+            self.depot.toll().pay(1);
+            home.depot().give_from(magazine, Place::Cache);
+        }
     }
 
     /// What a push to a home's list entails (`skb_attempt_defer_free`).
@@ -235,15 +243,14 @@ impl<T: Recycle> Cache<T> {
             self.stats.to_depot += 1;
             self.put_past_front(slot);
         } else {
-            self.stats.adopted += 1;
-            self.put(slot);
+            self.adopt_one(slot);
         }
     }
 }
 
 /// The way that the present state speaks for: a home that sleeps needs nothing now; one that runs
-/// dry, or needs no help of ours, gets what is its own; and who runs dry while the home does not
-/// keeps what is at hand.
+/// dry, or needs no help of ours, gets what is its own; and who runs dry while the home, on the same
+/// node, does not, keeps what is at hand.
 fn vote(asleep: bool, missing: bool, short: bool) -> Way {
     match (asleep, missing, short) {
         (true, _, _) => Way::Depot,

@@ -11,7 +11,7 @@ use crate::depot::Depot;
 /// A thread's array.
 #[derive(Debug)]
 pub(crate) struct Array<T: Recycle> {
-    depot: &'static Depot<T>,
+    pub(super) depot: &'static Depot<T>,
     items: Vec<Slot<T>>,
     limit: usize,
 }

@@ -12,7 +12,7 @@ use crate::place::Place;
 /// A thread's two magazines, where it could get them.
 #[derive(Debug)]
 pub(crate) struct Sheaf<T: Recycle> {
-    depot: &'static Depot<T>,
+    pub(super) depot: &'static Depot<T>,
     loaded: Option<Slot<Magazine<T>>>,
     spare: Option<Slot<Magazine<T>>>,
 }

@@ -13,15 +13,17 @@
 //!
 //! Other than the kernel's, the node's list gives out what came last, and new slabs are not shuffled.
 
-use crate::arena::{Arena, Recycle, Slot};
+use std::ops::Range;
+
+use crate::arena::{Arena, Recycle, SHARE_STEP, Slot};
 use crate::depot::Depot;
 use crate::list::{Bound, Chain, List, Strand};
 use crate::place::Place;
 use crate::policy::Policy;
 use crate::sync::{AtomicU32, Mutex, Ordering, lock};
 
-/// Objects in a slab: those of 256 bytes that fill a page.
-const CELLS: u32 = 16;
+/// Objects in a slab: those of 256 bytes that fill a page. A node's share begins with a slab.
+const CELLS: u32 = SHARE_STEP;
 
 /// No slab.
 const NONE: u32 = u32::MAX;
@@ -29,9 +31,11 @@ const NONE: u32 = u32::MAX;
 /// A full slab tells who frees to it first.
 const FIRST: Bound = Bound { tell_at: 1, ..Bound::NONE };
 
-/// The slabs of a class, and the node's lists of them.
+/// The slabs of a class on a node, and the node's lists of them.
 #[derive(Debug)]
 pub(crate) struct Slub<T: Recycle> {
+    /// The index of the node's first object.
+    first: u32,
     heads: Box<[Head<T>]>,
     node: Mutex<Node>,
 }
@@ -55,11 +59,13 @@ struct Node {
 }
 
 impl<T: Recycle> Slub<T> {
-    pub(crate) fn new(objects: &'static Arena<T>) -> Self {
-        let slabs = objects.capacity().div_ceil(CELLS);
+    /// The slabs of a node, whose objects have the indices of `share`.
+    pub(crate) fn new(objects: &'static Arena<T>, share: Range<u32>) -> Self {
+        let slabs = (share.len() as u32).div_ceil(CELLS);
         let head = || Head { free: List::new(objects, Place::Depot), at: AtomicU32::new(0) };
         let list = || Vec::with_capacity(slabs as usize);
         Self {
+            first: share.start,
             heads: (0..slabs).map(|_| head()).collect(),
             node: Mutex::new(Node { partial: list(), pages: list() }),
         }
@@ -138,7 +144,7 @@ impl<T: Recycle> Slub<T> {
 /// A thread's end: the slab that it works on, and those that it keeps for later.
 #[derive(Debug)]
 pub(crate) struct Cpu<T: Recycle> {
-    depot: &'static Depot<T>,
+    pub(super) depot: &'static Depot<T>,
     slub: &'static Slub<T>,
     objects: &'static Arena<T>,
     /// The slab that `free` was taken from; [`NONE`] where that is empty, or of no one slab.
@@ -254,7 +260,8 @@ impl<T: Recycle> Cpu<T> {
     }
 
     fn slab(&self, slot: &Slot<T>) -> u32 {
-        self.objects.index(slot).map_or(NONE - 1, |index| index / CELLS)
+        let index = self.objects.index(slot);
+        index.map_or(NONE - 1, |index| index.wrapping_sub(self.slub.first) / CELLS)
     }
 
     /// Frees to the active slab.

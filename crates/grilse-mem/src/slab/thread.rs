@@ -11,7 +11,7 @@ use crate::place::Place;
 /// A thread's list, which runs through the objects.
 #[derive(Debug)]
 pub(crate) struct Thread<T: Recycle> {
-    depot: &'static Depot<T>,
+    pub(super) depot: &'static Depot<T>,
     free: Chain<T>,
     len: usize,
     fresh: Vec<Slot<T>>,

@@ -10,17 +10,20 @@ use super::held::{Held, JUMBO_LEN};
 use super::l3::{Addresses, Family};
 use super::parse::Layer;
 use super::{tcp, udp};
+use crate::{BigTcp, Cwr, Rules};
 
 /// Finishes a head (`gro_complete`, `inet_gro_complete`, `tcp4_gro_complete` and their kin).
 ///
 /// # Panics
 /// Where the packet's headers, which were writable when it was held, no longer are.
-pub(super) fn complete<P: Packet>(mut held: Held<P>) -> P {
+pub(super) fn complete<P: Packet>(mut held: Held<P>, rules: &Rules) -> P {
     if held.segs == 1 {
         held.packet.meta_mut().gso.size = 0;
         return held.packet;
     }
-    insert_jumbo_option(&mut held);
+    if rules.big_tcp == BigTcp::HopByHop {
+        insert_jumbo_option(&mut held);
+    }
     let len = held.packet.len();
     let at = usize::from(held.l4);
     let Some(frame) = held.packet.front_mut(held.payload) else {
@@ -51,7 +54,7 @@ pub(super) fn complete<P: Packet>(mut held: Held<P>) -> P {
             }
         }
     }
-    describe(&mut held, cwr);
+    describe(&mut held, cwr, rules);
     held.packet
 }
 
@@ -103,7 +106,7 @@ fn insert_jumbo_option<P: Packet>(held: &mut Held<P>) {
 }
 
 /// Writes the segmentation metadata and the checksum state.
-fn describe<P: Packet>(held: &mut Held<P>, cwr: bool) {
+fn describe<P: Packet>(held: &mut Held<P>, cwr: bool, rules: &Rules) {
     let v4 = held.levels.iter().next_back().is_some_and(|level| level.family == Family::V4);
     let meta = held.packet.meta_mut();
     meta.encapsulated = false;
@@ -115,6 +118,17 @@ fn describe<P: Packet>(held: &mut Held<P>, cwr: bool) {
         Layer::Udp(_) => (GsoType::UDP_L4, 6),
     };
     meta.gso.kind |= kind;
+    if rules.lossless && held.fixed != 0 {
+        meta.gso.kind |= GsoType::IDS_PER_LEVEL;
+    }
+    // The kernel keeps them for TCP over IPv4 alone.
+    let keeps_ids = rules.lossless || (kind == GsoType::TCPV4 && !held.list);
+    if keeps_ids && held.fixed & 1 != 0 {
+        meta.gso.kind |= GsoType::TCP_FIXEDID;
+    }
+    if keeps_ids && held.fixed & 2 != 0 {
+        meta.gso.kind |= GsoType::TCP_FIXEDID_INNER;
+    }
     if held.list {
         // Each packet keeps its own checksum, and all are in the same state.
         meta.gso.kind |= GsoType::FRAGLIST;
@@ -122,16 +136,10 @@ fn describe<P: Packet>(held: &mut Held<P>, cwr: bool) {
         return;
     }
     meta.csum = Csum::Partial { start: held.l4, offset };
-    if matches!(held.layer, Layer::Tcp(_)) {
-        if cwr {
-            meta.gso.kind |= GsoType::TCP_ACCECN;
-        }
-        // UDP and IPv6 forget that identifications were fixed.
-        if v4 && held.fixed & 1 != 0 {
-            meta.gso.kind |= GsoType::TCP_FIXEDID;
-        }
-        if v4 && held.fixed & 2 != 0 {
-            meta.gso.kind |= GsoType::TCP_FIXEDID_INNER;
-        }
+    if cwr {
+        meta.gso.kind |= match rules.cwr {
+            Cwr::First => GsoType::TCP_ECN,
+            Cwr::Alone | Cwr::Runs => GsoType::TCP_ACCECN,
+        };
     }
 }

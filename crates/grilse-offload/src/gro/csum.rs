@@ -7,6 +7,8 @@
 use grilse_wire::csum::{self, Summer};
 use grilse_wire::{Csum, Packet};
 
+use crate::{Reason, Why};
+
 /// Highest level that [`Csum::Unnecessary`] counts to (`SKB_MAX_CSUM_LEVEL`).
 const MAX_LEVEL: u8 = 3;
 
@@ -17,17 +19,18 @@ pub(super) struct Sums {
     credits: u8,
     /// Unfolded sum of everything from the cursor on, where the device gave it.
     complete: Option<u32>,
+    /// Whether nobody is believed: the frame is to be restored as it came, wrong sums included.
+    strict: bool,
 }
 
 impl Sums {
-    pub(super) fn new(csum: Csum) -> Self {
-        match csum {
-            Csum::Unnecessary { level } => {
-                Self { credits: level.saturating_add(1), complete: None }
-            }
-            Csum::Complete { sum } => Self { credits: 0, complete: Some(sum) },
-            Csum::None | Csum::Partial { .. } => Self { credits: 0, complete: None },
-        }
+    pub(super) fn new(csum: Csum, strict: bool) -> Self {
+        let (credits, complete) = match csum {
+            Csum::Unnecessary { level } => (level.saturating_add(1), None),
+            Csum::Complete { sum } => (0, Some(sum)),
+            Csum::None | Csum::Partial { .. } => (0, None),
+        };
+        Self { credits, complete, strict }
     }
 
     /// Accounts for header bytes that the cursor passed. Not for IPv4 headers, which sum to zero.
@@ -42,6 +45,9 @@ impl Sums {
     ///
     /// `optional`: the checksum field is 0 and may be (UDP). Such a packet gains its mark unjudged.
     ///
+    /// Returns why the packet may not merge, although it is good for all we are told: segmentation
+    /// would finish its sum, or mend one that the device vouched for.
+    ///
     /// # Errors
     /// The folded sum, which should have been 0xffff.
     pub(super) fn validate<P: Packet>(
@@ -50,10 +56,13 @@ impl Sums {
         at: usize,
         optional: bool,
         pseudo: impl FnOnce() -> u32,
-    ) -> Result<(), u16> {
+    ) -> Result<Option<Why>, u16> {
         let unfinished =
             matches!(packet.meta().csum, Csum::Partial { start, .. } if usize::from(start) >= at);
-        if self.credits == 0 && !unfinished && !optional {
+        let mut unfit = None;
+        if self.strict && (unfinished || self.credits > 0) && !optional {
+            unfit = self.doubt(packet, at, unfinished, pseudo());
+        } else if self.credits == 0 && !unfinished && !optional {
             self.verify(packet, at, pseudo())?;
         }
         if self.credits > 0 {
@@ -61,11 +70,28 @@ impl Sums {
         } else {
             vouch(&mut packet.meta_mut().csum);
         }
-        Ok(())
+        Ok(unfit)
     }
 
-    fn verify<P: Packet>(&mut self, packet: &P, at: usize, pseudo: u32) -> Result<(), u16> {
-        if self.complete.is_some_and(|sum| csum::fold(csum::add(pseudo, sum)) == 0xffff) {
+    /// Why a packet that we are told is good may not merge all the same.
+    #[cold]
+    fn doubt<P: Packet>(
+        &self,
+        packet: &P,
+        at: usize,
+        unfinished: bool,
+        pseudo: u32,
+    ) -> Option<Why> {
+        if unfinished {
+            return Some(Reason::UnfinishedChecksum.into());
+        }
+        let wrong = |sum| Why::new(Reason::VouchedChecksum, 0xffff_u16, sum);
+        self.verify(packet, at, pseudo).err().map(wrong)
+    }
+
+    fn verify<P: Packet>(&self, packet: &P, at: usize, pseudo: u32) -> Result<(), u16> {
+        let complete = self.complete.filter(|_| !self.strict);
+        if complete.is_some_and(|sum| csum::fold(csum::add(pseudo, sum)) == 0xffff) {
             return Ok(());
         }
         // The kernel does not trust a device's sum that disagrees, and neither do we.

@@ -11,7 +11,7 @@ use super::l3::{Family, Levels};
 use super::parse::{Flow, Layer};
 use super::tcp::Segment;
 use crate::config::LEGACY_MAX_SIZE;
-use crate::{Config, Reason, Why};
+use crate::{BigTcp, Config, Reason, Rules, Why};
 
 /// Bytes that a jumbo payload option takes (`struct hop_jumbo_hdr`).
 pub(super) const JUMBO_LEN: usize = 8;
@@ -35,7 +35,8 @@ pub(super) struct Held<P> {
     pub(super) mss: u16,
     /// Segments it stands for.
     pub(super) segs: u16,
-    /// Bit n: the identification of IP level n stays the same (`ip_fixedid`).
+    /// Bit n: the identification of IP level n stays the same (`ip_fixedid`). Before 6.18 there is
+    /// bit 0 alone, for all levels.
     pub(super) fixed: u8,
     /// Whether packets are chained whole.
     pub(super) list: bool,
@@ -72,7 +73,7 @@ impl<P> Step<P> {
 }
 
 impl<P: Packet> Held<P> {
-    pub(super) fn new(packet: P, flow: &Flow, layer: Layer, now_ns: u64) -> Self {
+    pub(super) fn new(packet: P, flow: &Flow, layer: Layer, now_ns: u64, rules: &Rules) -> Self {
         let meta = *packet.meta();
         let layer = match layer {
             Layer::Tcp(segment) => {
@@ -89,7 +90,7 @@ impl<P: Packet> Held<P> {
             len: packet.len() - usize::from(meta.network),
             mss: if flow.gso_size == 0 { flow.len as u16 } else { flow.gso_size },
             segs: flow.segs,
-            fixed: 0,
+            fixed: flow.levels.fixed_at_first(rules),
             list: flow.list,
             network: meta.network,
             protocol: meta.protocol,
@@ -103,6 +104,10 @@ impl<P: Packet> Held<P> {
     /// Whether a packet belongs to the flow of this head (`gro_list_prepare`, and what each layer
     /// adds): hash, tag, all bytes in front of IP, addresses, IPv6 flow label and extension
     /// headers, protocol and ports are equal.
+    ///
+    /// Out of line: in [`find`](super::table::Table::find) its registers would be saved for every
+    /// packet, those of new flows included.
+    #[inline(never)]
     pub(super) fn is_flow(&self, packet: &P, flow: &Flow, layer: &Layer) -> bool {
         let meta = packet.meta();
         let same_kind = matches!(
@@ -176,16 +181,17 @@ impl<P: Packet> Held<P> {
         if len >= max {
             return Err(Why::lengths(Reason::SizeLimit, max, len));
         }
-        if len >= LEGACY_MAX_SIZE && !self.can_be_big() {
+        if len >= LEGACY_MAX_SIZE && !self.can_be_big(&config.rules) {
             return Err(Why::lengths(Reason::SizeLimit, LEGACY_MAX_SIZE, len));
         }
         Ok(())
     }
 
     /// Whether the head may reach 64 KiB: TCP alone, not in a tunnel, and where IPv6 has room in
-    /// front for its jumbo option.
-    fn can_be_big(&self) -> bool {
-        let v6 = self.levels.iter().any(|level| level.family == Family::V6);
+    /// front for its jumbo option, if it is to have one.
+    fn can_be_big(&self, rules: &Rules) -> bool {
+        let v6 = rules.big_tcp == BigTcp::HopByHop
+            && self.levels.iter().any(|level| level.family == Family::V6);
         matches!(self.layer, Layer::Tcp(_))
             && !self.packet.meta().encapsulated
             && (!v6 || self.packet.headroom() >= JUMBO_LEN)

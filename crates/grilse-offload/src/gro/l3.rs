@@ -7,7 +7,7 @@ use grilse_wire::{Packet, csum, ipv4, ipv6};
 
 use super::parse::{Flow, Layer};
 use super::{tcp, udp};
-use crate::{Config, Reason, Why};
+use crate::{Config, L3Test, OuterId, Reason, Rules, Why};
 
 /// Encapsulation levels that the kernel tracks (`network_offsets`): outer or only, and inner.
 const MAX_LEVELS: usize = 2;
@@ -55,20 +55,45 @@ impl Levels {
         self.len += 1;
     }
 
+    /// Digest of the outermost addresses, read from the front of the frame.
+    pub(super) fn pair(&self, frame: &[u8]) -> u32 {
+        self.iter().next().map_or(0, |outer| Addresses::read(outer, frame).pair())
+    }
+
+    /// The `fixed` bits of a head that nothing has joined. Where every candidate is tested, an
+    /// innermost header with DF is taken to keep its identification (`is_atomic`).
+    pub(super) fn fixed_at_first(&self, rules: &Rules) -> u8 {
+        let inner = self.iter().next_back();
+        let df = inner.is_some_and(|level| level.family == Family::V4 && level.df() != 0);
+        u8::from(rules.l3_test == L3Test::Candidates && df)
+    }
+
     /// Tests every level of `self`, the packet that came, against `head`, which stands for `count`
     /// segments. Bit n of `fixed` says that level n of the head keeps its identification; it is
     /// decided when the second packet comes (`gro_receive_network_flush`).
     ///
     /// # Errors
     /// The first field that differs.
-    #[inline]
-    pub(super) fn compare(&self, head: &Self, count: u16, fixed: &mut u8) -> Result<(), Why> {
+    #[inline(always)] // Half of a segment's tests; a call would save and restore all that they use.
+    pub(super) fn compare(
+        &self,
+        head: &Self,
+        count: u16,
+        fixed: &mut u8,
+        rules: &Rules,
+    ) -> Result<(), Why> {
         for (n, (level, head)) in self.iter().zip(head.iter()).enumerate() {
             // The kernel goes by the version nibble here, whatever the ethertype said.
             if level.word0 >> 28 == 6 {
                 level.compare_v6(head)?;
             } else {
-                level.compare_v4(head, count, fixed, 1 << n)?;
+                level.compare_v4(head)?;
+                if rules.outer_id == OuterId::Own {
+                    level.compare_id(head, count, fixed, 1 << n, rules.fixed_id_without_df)?;
+                } else {
+                    let outer = n + 1 < usize::from(self.len);
+                    level.compare_id_as_before(head, count, fixed, outer, rules)?;
+                }
             }
         }
         Ok(())
@@ -76,27 +101,69 @@ impl Levels {
 }
 
 impl Level {
-    fn compare_v4(&self, head: &Self, count: u16, fixed: &mut u8, bit: u8) -> Result<(), Why> {
+    fn df(&self) -> u32 {
+        self.word1 & u32::from(ipv4::Header::DF)
+    }
+
+    fn id(&self) -> u16 {
+        (self.word1 >> 16) as u16
+    }
+
+    fn compare_v4(&self, head: &Self) -> Result<(), Why> {
         let tos = |level: &Self| (level.word0 >> 16) & 0xff;
-        let df = |level: &Self| level.word1 & u32::from(ipv4::Header::DF);
-        let id = |level: &Self| (level.word1 >> 16) as u16;
         if self.byte8 != head.byte8 {
             return Err(Why::new(Reason::Ttl, head.byte8, self.byte8));
         }
         if tos(self) != tos(head) {
             return Err(Why::new(Reason::Tos, tos(head), tos(self)));
         }
-        if df(self) != df(head) {
-            return Err(Why::new(Reason::Df, df(head), df(self)));
-        }
-        if count == 1 && id(self) == id(head) {
-            *fixed |= bit;
-        }
-        let due = if *fixed & bit == 0 { id(head).wrapping_add(count) } else { id(head) };
-        if id(self) != due {
-            return Err(Why::new(Reason::IpId, due, id(self)));
+        if self.df() != head.df() {
+            return Err(Why::new(Reason::Df, head.df(), self.df()));
         }
         Ok(())
+    }
+
+    /// `bit` of `fixed` says that this level keeps its identification, which it may without DF where
+    /// `any_df` says so (`inet_gro_flush`).
+    #[inline]
+    fn compare_id(
+        &self,
+        head: &Self,
+        count: u16,
+        fixed: &mut u8,
+        bit: u8,
+        any_df: bool,
+    ) -> Result<(), Why> {
+        if count == 1 && self.id() == head.id() && (any_df || self.df() != 0) {
+            *fixed |= bit;
+        }
+        let due = if *fixed & bit == 0 { head.id().wrapping_add(count) } else { head.id() };
+        if self.id() == due { Ok(()) } else { Err(Why::new(Reason::IpId, due, self.id())) }
+    }
+
+    /// The same before 6.18: an `outer` header with DF is not asked, and all share one bit.
+    #[cold]
+    fn compare_id_as_before(
+        &self,
+        head: &Self,
+        count: u16,
+        fixed: &mut u8,
+        outer: bool,
+        rules: &Rules,
+    ) -> Result<(), Why> {
+        if outer && self.df() != 0 {
+            return Ok(());
+        }
+        if rules.l3_test == L3Test::Head {
+            return self.compare_id(head, count, fixed, 1, rules.fixed_id_without_df);
+        }
+        // is_atomic is of the innermost header, and falls when the second packet counts up.
+        if !outer && count == 1 && self.id() == head.id().wrapping_add(1) {
+            *fixed = 0;
+        }
+        let keeps = !outer && *fixed != 0;
+        let due = if keeps { head.id() } else { head.id().wrapping_add(count) };
+        if self.id() == due { Ok(()) } else { Err(Why::new(Reason::IpId, due, self.id())) }
     }
 
     fn compare_v6(&self, head: &Self) -> Result<(), Why> {
@@ -135,7 +202,7 @@ impl Level {
 }
 
 /// Source and destination address.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Addresses {
     V4([u8; 4], [u8; 4]),
     V6([u8; 16], [u8; 16]),
@@ -159,7 +226,13 @@ impl Addresses {
         }
     }
 
-    /// Digest of a flow between these addresses; `ports` are both ports in one word.
+    /// Digest of the addresses alone.
+    pub(super) fn pair(&self) -> u32 {
+        self.digest(0) as u32
+    }
+
+    /// Digest of a flow between these addresses, whose low bits are the best; `ports` are both ports
+    /// in one word.
     pub(super) fn digest(&self, ports: u32) -> u64 {
         let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(MIX).rotate_left(29);
         let ports = u64::from(ports) << 20;
@@ -196,13 +269,16 @@ pub(super) fn ipv4<P: Packet>(
     let left = packet.len().saturating_sub(flow.at);
     let header = flow.header::<{ ipv4::MIN_LEN }, P>(packet, Reason::Ipv4Truncated)?;
     let protocol = header[9];
-    check_v4(header).map_err(|why| flow.refuse(why))?;
-    if flow.unfit.is_none() {
-        flow.unfit = unfit_v4(header, left);
-    }
-    let addresses = Addresses::V4(array(&header[12..]), array(&header[16..]));
     let at = offset(flow)?;
     flow.levels.push(Family::V4, at, header);
+    check_v4(header).map_err(|why| flow.refuse(why))?;
+    if flow.unfit.is_none() {
+        flow.unfit = unfit_v4(header, left, &config.rules);
+    }
+    let addresses = Addresses::V4(array(&header[12..]), array(&header[16..]));
+    if flow.unfit.is_some() && config.rules.trims_padding {
+        trim_v4(packet, flow, &config.rules)?;
+    }
     flow.at += ipv4::MIN_LEN;
     layer4(packet, flow, config, protocol, &addresses)
 }
@@ -247,7 +323,7 @@ fn sum_v4(header: &[u8; ipv4::MIN_LEN]) -> u16 {
 }
 
 /// Why this IPv4 packet completes the head of its flow.
-fn unfit_v4(header: &[u8; ipv4::MIN_LEN], left: usize) -> Option<Why> {
+fn unfit_v4(header: &[u8; ipv4::MIN_LEN], left: usize, rules: &Rules) -> Option<Why> {
     let total = u16::from_be_bytes([header[2], header[3]]);
     let reserved = u16::from_be_bytes([header[6], header[7]]) & !ipv4::Header::DF;
     // Only the low 16 bits count, so the total length 0 of BIG TCP may pass.
@@ -255,9 +331,23 @@ fn unfit_v4(header: &[u8; ipv4::MIN_LEN], left: usize) -> Option<Why> {
         Some(Why::new(Reason::IpTotalLength, total, left as u64))
     } else if reserved != 0 {
         Some(Why::new(Reason::IpReservedFlag, 0u8, reserved))
+    } else if rules.lossless && header[10..12] == [0xff; 2] {
+        Some(Why::new(Reason::IpChecksumForm, 0u16, 0xffff_u16))
     } else {
         None
     }
+}
+
+/// Cuts off what lies behind the datagram at the cursor, and judges what is left.
+#[cold]
+fn trim_v4<P: Packet>(packet: &mut P, flow: &mut Flow, rules: &Rules) -> Result<(), Why> {
+    let header = *flow.header::<{ ipv4::MIN_LEN }, P>(packet, Reason::Ipv4Truncated)?;
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    let padded = flow.unfit.is_some_and(|why| why.reason == Reason::IpTotalLength);
+    if padded && total >= ipv4::MIN_LEN && flow.trim(packet, flow.at + total, rules) {
+        flow.unfit = unfit_v4(&header, total, rules);
+    }
+    Ok(())
 }
 
 /// Reads an IPv6 header and the extension headers that may be looked through
@@ -281,7 +371,10 @@ pub(super) fn ipv6<P: Packet>(
         return Err(flow.refuse(Why::new(Reason::Ipv6NextHeader, 0u8, protocol)));
     }
     if flow.unfit.is_none() && usize::from(claimed) != left {
-        flow.unfit = Some(Why::lengths(Reason::Ipv6PayloadLength, claimed.into(), left));
+        let end = start + ipv6::LEN + usize::from(claimed);
+        let trimmed = config.rules.trims_padding && flow.trim(packet, end, &config.rules);
+        let why = Why::lengths(Reason::Ipv6PayloadLength, claimed.into(), left);
+        flow.unfit = if trimmed { None } else { Some(why) };
     }
     flow.sums.pass(&packet.front()[start..flow.at]);
     layer4(packet, flow, config, protocol, &addresses)
@@ -322,4 +415,53 @@ fn layer4<P: Packet>(
 fn offset(flow: &Flow) -> Result<u16, Why> {
     u16::try_from(flow.at)
         .map_err(|_| flow.refuse(Why::lengths(Reason::Unreadable, 0xffff, flow.at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An IPv4 header as far as it is compared: its identification, and whether DF is set.
+    type Ip = (u16, bool);
+
+    fn levels(outer: Ip, inner: Ip) -> Levels {
+        let mut levels = Levels::default();
+        for ((id, df), at) in [(outer, 14), (inner, 34)] {
+            let mut header = [0; 20];
+            (header[0], header[8]) = (0x45, 64);
+            header[4..6].copy_from_slice(&id.to_be_bytes());
+            header[6] = u8::from(df) << 6;
+            levels.push(Family::V4, at, &header);
+        }
+        levels
+    }
+
+    /// How many of three packets with these identifications merge, outer and inner.
+    fn merged(rules: &Rules, outer: [u16; 3], outer_df: bool, inner: [u16; 3]) -> u16 {
+        let packet = |n: usize| levels((outer[n], outer_df), (inner[n], true));
+        let head = packet(0);
+        let mut fixed = head.fixed_at_first(rules);
+        let joins = |n: &u16| packet(usize::from(*n)).compare(&head, *n, &mut fixed, rules).is_ok();
+        1 + (1..3).take_while(joins).count() as u16
+    }
+
+    /// The row "outer ID when outer DF = 1", from the kernel's source, not run.
+    #[test]
+    fn outer_identifications_count_or_stay_or_do_not_matter() {
+        let (counts, stays, jumps) = ([5, 6, 7], [5, 5, 5], [5, 90, 17]);
+        for rules in Rules::ALL {
+            let own = rules.outer_id == OuterId::Own;
+            let three = |accepted| if accepted { 3 } else { 1 };
+            for inner in [counts, stays] {
+                assert_eq!(merged(rules, counts, true, inner), 3, "{}", rules.name);
+                assert_eq!(merged(rules, stays, true, inner), 3, "{}", rules.name);
+                assert_eq!(merged(rules, jumps, true, inner), three(!own), "{}", rules.name);
+                assert_eq!(merged(rules, stays, false, inner), three(own), "{}", rules.name);
+            }
+            assert_eq!(merged(rules, counts, false, counts), 3, "{}", rules.name);
+            // Both levels share a bit, which the inner one sets when the second packet comes.
+            let shared = !own && rules.l3_test == L3Test::Head;
+            assert_eq!(merged(rules, counts, false, stays), if shared { 2 } else { 3 });
+        }
+    }
 }

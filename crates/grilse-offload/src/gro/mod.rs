@@ -1,28 +1,28 @@
 //! The GRO table: packets in, super-packets out.
 //!
-//! A packet is read once ([`parse`]), looked up in the bucket of its receive hash ([`bucket`]), and
+//! A packet is read once ([`parse`]), looked up among the held ([`table`]), and
 //! judged against the head of its flow ([`tcp`], [`udp`]); what leaves is finished ([`complete`]).
 //! At every point a packet is held, merged or delivered: none is lost, and none is held whose turn
 //! never comes, as long as somebody flushes. The table knows no clock, no devices and no batches.
-
-use alloc::boxed::Box;
 
 use grilse_wire::{Meta, Packet};
 
 use crate::{Config, Reason, Why};
 
-mod bucket;
 mod complete;
 mod csum;
 mod held;
 mod l3;
+mod overtake;
 mod parse;
+mod table;
 mod tcp;
 mod udp;
 
-use bucket::Bucket;
 use held::{Fate, Held, Step};
+use overtake::Overtaker;
 use parse::{Flow, Layer};
+use table::Table;
 
 /// The packets that GRO holds, and the rules for merging into them (the kernel's `gro_node`).
 ///
@@ -30,8 +30,7 @@ use parse::{Flow, Layer};
 #[derive(Debug)]
 pub struct Gro<P> {
     config: Config,
-    buckets: Box<[Bucket<P>]>,
-    held: usize,
+    table: Table<P>,
 }
 
 /// What became of a packet that was pushed.
@@ -51,6 +50,9 @@ pub trait Sink<P> {
     /// `packet` has just joined the held packet of `head`; the `seq` of both tell who is who.
     fn merged(&mut self, _head: &Meta, _packet: &Meta) {}
 
+    /// `packet` has just lost this many bytes of Ethernet padding.
+    fn trimmed(&mut self, _packet: &Meta, _bytes: usize) {}
+
     /// Takes a packet that is delivered, in the kernel's order.
     fn deliver(&mut self, packet: P, why: Why);
 }
@@ -64,8 +66,7 @@ impl<P, F: FnMut(P, Why)> Sink<P> for F {
 impl<P: Packet> Gro<P> {
     /// An empty table.
     pub fn new(config: Config) -> Self {
-        let buckets = (0..config.buckets()).map(|_| Bucket::default()).collect();
-        Self { config, buckets, held: 0 }
+        Self { table: Table::new(&config.rules), config }
     }
 
     /// The settings in force.
@@ -74,14 +75,14 @@ impl<P: Packet> Gro<P> {
     }
 
     /// Changes the settings, as when a socket asks for UDP GRO. Held packets stay, and merge by the
-    /// new settings; the table keeps its number of buckets.
+    /// new settings; the table keeps its size.
     pub fn configure(&mut self, config: Config) {
         self.config = config;
     }
 
     /// Number of packets held.
     pub fn held(&self) -> usize {
-        self.held
+        self.table.held()
     }
 
     /// Takes a packet that arrived at `now_ns`. Its [`Meta`] must say `protocol` and `network`, and
@@ -91,40 +92,42 @@ impl<P: Packet> Gro<P> {
     /// neither merges nor is held. Costs one pass over the payload where nobody vouched for the
     /// checksum, and no allocation.
     pub fn push(&mut self, mut packet: P, now_ns: u64, sink: &mut impl Sink<P>) -> Outcome<P> {
+        let mut flow = Flow::new(&packet, &self.config.rules);
         if !self.config.gro {
-            return deliver(packet, Reason::GroOff.into(), sink);
+            return self.overtake(packet, &flow, Reason::GroOff.into(), sink);
         }
-        let mut flow = Flow::new(packet.meta());
-        let layer = match parse::walk(&mut packet, &mut flow, &self.config) {
+        let walked = parse::walk(&mut packet, &mut flow, &self.config);
+        if flow.padding > 0 {
+            sink.trimmed(packet.meta(), flow.padding);
+        }
+        let layer = match walked {
             Ok(layer) => layer,
-            Err(why) => return deliver(packet, why, sink),
+            Err(why) => return self.overtake(packet, &flow, why, sink),
         };
-        let index = packet.meta().hash as usize & (self.buckets.len() - 1);
-        let bucket = &mut self.buckets[index];
-        let slot = bucket.find(&packet, &flow, &layer);
-        let step = match slot.and_then(|slot| bucket.slot(slot)) {
+        let bucket = self.table.bucket(packet.meta().hash);
+        let slot = self.table.find(&packet, &flow, &layer);
+        let step = match slot.and_then(|slot| self.table.slot(slot)) {
             None => Step::new(None, alone(packet, &flow, &layer)),
             Some(head) => join(head, packet, &mut flow, layer, &self.config, sink),
         };
         if let (Some(why), Some(slot)) = (step.ended, slot) {
-            self.end(index, slot, why, sink);
+            self.end(bucket, slot, why, sink);
         }
         match step.packet {
             Fate::Merged(emptied) => Outcome::Merged(emptied),
             Fate::Normal(packet, why) => deliver(packet, why, sink),
-            Fate::Hold(packet) => self.hold(index, packet, &flow, layer, now_ns, sink),
+            Fate::Hold(packet) => self.hold(bucket, packet, &flow, layer, now_ns, sink),
         }
     }
 
     /// Delivers all packets held: bucket by bucket, in each the oldest first.
     pub fn flush(&mut self, sink: &mut impl Sink<P>) {
-        for bucket in &mut self.buckets {
-            while let Some(held) = bucket.take_oldest() {
-                self.held -= 1;
-                sink.deliver(complete::complete(held), Reason::PollEnd.into());
-            }
-            if self.held == 0 {
+        for bucket in 0..self.table.buckets() {
+            if self.table.held() == 0 {
                 return;
+            }
+            while let Some(held) = self.table.take_oldest(bucket) {
+                self.release(held, Reason::PollEnd.into(), sink);
             }
         }
     }
@@ -132,14 +135,12 @@ impl<P: Packet> Gro<P> {
     /// Delivers the packets that have been held since before `before_ns`, in the same order. The
     /// kernel does this with the start of the current jiffy where it has a flush timeout.
     pub fn flush_older(&mut self, before_ns: u64, sink: &mut impl Sink<P>) {
-        for bucket in &mut self.buckets {
-            while let Some(since_ns) = bucket.oldest().map(|held| held.since_ns)
+        for bucket in 0..self.table.buckets() {
+            while let Some(since_ns) = self.table.oldest(bucket).map(|held| held.since_ns)
                 && since_ns < before_ns
-                && let Some(held) = bucket.take_oldest()
+                && let Some(held) = self.table.take_oldest(bucket)
             {
-                self.held -= 1;
-                let why = Why::new(Reason::Age, since_ns, before_ns);
-                sink.deliver(complete::complete(held), why);
+                self.release(held, Why::new(Reason::Age, since_ns, before_ns), sink);
             }
         }
     }
@@ -147,7 +148,7 @@ impl<P: Packet> Gro<P> {
     /// Makes a packet a head. In a full bucket the oldest makes room.
     fn hold(
         &mut self,
-        index: usize,
+        bucket: usize,
         mut packet: P,
         flow: &Flow,
         layer: Layer,
@@ -158,24 +159,49 @@ impl<P: Packet> Gro<P> {
         if packet.front_mut(flow.at).is_none() {
             return deliver(packet, Reason::Refused.into(), sink);
         }
-        let bucket = &mut self.buckets[index];
-        if bucket.is_full()
-            && let Some(oldest) = bucket.take_oldest()
+        if self.table.is_full(bucket)
+            && let Some(oldest) = self.table.take_oldest(bucket)
         {
-            self.held -= 1;
-            sink.deliver(complete::complete(oldest), Reason::Evicted.into());
+            self.release(oldest, Reason::Evicted.into(), sink);
         }
-        bucket.insert(flow.digest, Held::new(packet, flow, layer, now_ns));
-        self.held += 1;
+        let rules = &self.config.rules;
+        let pair = if rules.ordered { flow.levels.pair(packet.front()) } else { 0 };
+        let held = Held::new(packet, flow, layer, now_ns, rules);
+        self.table.insert(bucket, flow.digest, pair, held);
         Outcome::Held
     }
 
     /// Completes one head.
-    fn end(&mut self, index: usize, slot: usize, why: Why, sink: &mut impl Sink<P>) {
-        if let Some(held) = self.buckets[index].take(slot) {
-            self.held -= 1;
-            sink.deliver(complete::complete(held), why);
+    fn end(&mut self, bucket: usize, slot: usize, why: Why, sink: &mut impl Sink<P>) {
+        if let Some(held) = self.table.take(bucket, slot) {
+            self.release(held, why, sink);
         }
+    }
+
+    /// Delivers a packet that the walk gave up on. Where the rules keep the order, the heads that
+    /// it would overtake leave first, for the same reason.
+    #[cold]
+    fn overtake(
+        &mut self,
+        mut packet: P,
+        flow: &Flow,
+        why: Why,
+        sink: &mut impl Sink<P>,
+    ) -> Outcome<P> {
+        if self.config.rules.ordered
+            && self.table.held() > 0
+            && let Some(overtaker) = Overtaker::new(&mut packet, flow)
+        {
+            while let Some(held) = self.table.take_overtaken(&overtaker) {
+                self.release(held, why, sink);
+            }
+        }
+        deliver(packet, why, sink)
+    }
+
+    /// Delivers a head that the table holds no more.
+    fn release(&self, held: Held<P>, why: Why, sink: &mut impl Sink<P>) {
+        sink.deliver(complete::complete(held, &self.config.rules), why);
     }
 }
 

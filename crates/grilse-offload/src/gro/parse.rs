@@ -6,12 +6,12 @@
 //! rule).
 
 use grilse_wire::eth::{self, ethertype};
-use grilse_wire::{GsoType, Meta, Packet, vlan};
+use grilse_wire::{Csum, GsoType, Packet, vlan};
 
 use super::csum::Sums;
 use super::l3::{self, Levels};
 use super::{tcp, udp};
-use crate::{Config, Reason, Rules, Why};
+use crate::{Config, Frag0, Reason, Rules, Why};
 
 /// What the walk learns of a packet, and where it is. Filled in place: moving it about costs more
 /// than the walk.
@@ -19,6 +19,10 @@ use crate::{Config, Reason, Rules, Why};
 pub(super) struct Flow {
     /// Offset of the next header; behind the last one, of the payload (`skb_gro_offset`).
     pub(super) at: usize,
+    /// How far headers are known to be contiguous (`frag0_len`).
+    frag0: usize,
+    /// Whether a header that is not known to be contiguous takes that knowledge away.
+    resets: bool,
     pub(super) sums: Sums,
     /// Nested receive callbacks so far (`recursion_counter`).
     calls: u8,
@@ -36,6 +40,8 @@ pub(super) struct Flow {
     pub(super) gso_size: u16,
     /// Equal in packets of one flow, and seldom in others.
     pub(super) digest: u64,
+    /// Bytes of Ethernet padding that were cut off.
+    pub(super) padding: usize,
     /// Why the packet may neither be held nor merged, though its headers could be read (the
     /// kernel's `flush`): the head of its flow is completed.
     pub(super) unfit: Option<Why>,
@@ -124,10 +130,14 @@ fn ethernet<P: Packet>(packet: &mut P, flow: &mut Flow, config: &Config) -> Resu
 impl Flow {
     /// At the network header of a packet of which nothing is known.
     #[inline]
-    pub(super) fn new(meta: &Meta) -> Self {
+    pub(super) fn new<P: Packet>(packet: &P, rules: &Rules) -> Self {
+        let meta = packet.meta();
+        let resets = rules.frag0 == Frag0::ResetAlways;
         Self {
             at: meta.network.into(),
-            sums: Sums::new(meta.csum),
+            frag0: if resets { 0 } else { packet.front().len() },
+            resets,
+            sums: Sums::new(meta.csum, rules.lossless),
             calls: 0,
             levels: Levels::default(),
             list: false,
@@ -136,6 +146,7 @@ impl Flow {
             segs: if meta.gso.size == 0 { 1 } else { meta.gso.segs },
             gso_size: meta.gso.size,
             digest: meta.hash.into(),
+            padding: 0,
             unfit: None,
         }
     }
@@ -144,7 +155,7 @@ impl Flow {
     /// (`skb_gro_header`). Also makes all bytes in front of them contiguous.
     #[inline]
     pub(super) fn header<'p, const N: usize, P: Packet>(
-        &self,
+        &mut self,
         packet: &'p mut P,
         truncated: Reason,
     ) -> Result<&'p [u8; N], Why> {
@@ -158,18 +169,30 @@ impl Flow {
     /// Makes the packet contiguous to `n` bytes behind the cursor.
     #[inline]
     pub(super) fn gather<P: Packet>(
-        &self,
+        &mut self,
         packet: &mut P,
         n: usize,
         truncated: Reason,
     ) -> Result<(), Why> {
         let end = self.at + n;
-        if packet.front().len() >= end { Ok(()) } else { self.pull(packet, end, truncated) }
+        if end <= self.frag0 { Ok(()) } else { self.pull(packet, end, truncated) }
     }
 
-    /// The slow half of [`gather`](Self::gather) (`skb_gro_header_slow`).
-    #[cold]
-    fn pull<P: Packet>(&self, packet: &mut P, end: usize, truncated: Reason) -> Result<(), Why> {
+    /// The slow half of [`gather`](Self::gather) (`skb_gro_header_slow`). Out of line, so that what
+    /// it forgets is stored, and loaded by the next header's test.
+    #[inline(never)]
+    fn pull<P: Packet>(
+        &mut self,
+        packet: &mut P,
+        end: usize,
+        truncated: Reason,
+    ) -> Result<(), Why> {
+        if self.resets {
+            self.frag0 = 0; // skb_gro_frag0_invalidate
+        }
+        if packet.front().len() >= end {
+            return Ok(());
+        }
         let len = packet.len();
         if len < end {
             return Err(self.refuse(Why::lengths(truncated, end, len)));
@@ -178,6 +201,24 @@ impl Flow {
             Some(_) => Ok(()),
             None => Err(self.refuse(Why::lengths(Reason::Unreadable, 0, end))),
         }
+    }
+
+    /// Cuts off what lies behind `end`, if that is Ethernet padding: behind the outermost IP header,
+    /// and not of a super-packet. Whether it was.
+    #[cold]
+    pub(super) fn trim<P: Packet>(&mut self, packet: &mut P, end: usize, rules: &Rules) -> bool {
+        let padding = packet.len().saturating_sub(end);
+        let outermost = self.levels.iter().count() == 1;
+        if !outermost || padding == 0 || end < self.at || self.gso_size != 0 || !packet.trim(end) {
+            return false;
+        }
+        self.padding = padding;
+        if matches!(packet.meta().csum, Csum::Complete { .. }) {
+            // The device's sum covers the padding.
+            packet.meta_mut().csum = Csum::None;
+            self.sums = Sums::new(Csum::None, rules.lossless);
+        }
+        true
     }
 
     /// Moves behind a header that a device's sum covers.

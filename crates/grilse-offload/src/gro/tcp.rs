@@ -7,7 +7,7 @@ use super::Sink;
 use super::held::{Fate, Held, Step};
 use super::l3::Addresses;
 use super::parse::{Flow, Layer};
-use crate::{Config, Reason, Why};
+use crate::{Config, Cwr, Reason, Why};
 
 pub(super) use tcp::PROTOCOL;
 
@@ -80,12 +80,13 @@ pub(super) fn parse<P: Packet>(
     let left = packet.len() - flow.at;
     if flow.unfit.is_none() {
         let pseudo = || addresses.pseudo(PROTOCOL, left);
-        if let Err(sum) = flow.sums.validate(packet, flow.at, false, pseudo) {
-            return Err(Why::new(Reason::TcpChecksum, 0xffffu16, sum));
+        match flow.sums.validate(packet, flow.at, false, pseudo) {
+            Ok(unfit) => flow.unfit = unfit,
+            Err(sum) => return Err(Why::new(Reason::TcpChecksum, 0xffffu16, sum)),
         }
     }
     let header = flow.header::<{ tcp::MIN_LEN }, P>(packet, Reason::TcpTruncated)?;
-    let [ports, seq, ack, word, _] = *header.as_chunks::<4>().0 else {
+    let [ports, seq, ack, word, sum] = *header.as_chunks::<4>().0 else {
         return Err(flow.refuse(Reason::TcpTruncated.into()));
     };
     let ports = u32::from_be_bytes(ports);
@@ -101,13 +102,17 @@ pub(super) fn parse<P: Packet>(
     if len > left {
         return Err(flow.refuse(Why::lengths(Reason::TcpDataOffset, left, len)));
     }
+    // Segmentation would write 0, which means the same.
+    if config.rules.lossless && sum[..2] == [0xff; 2] && flow.unfit.is_none() {
+        flow.unfit = Some(Why::new(Reason::TcpChecksumForm, 0u16, 0xffff_u16));
+    }
     flow.gather(packet, len, Reason::TcpTruncated)?;
     flow.at += len;
     flow.len = left - len;
     flow.digest ^= addresses.digest(ports);
     // No local socket takes the segment here, and then rx-gro-list chains it
     // (tcp4_check_fraglist_gro).
-    flow.list = config.gro_list;
+    flow.list = config.gro_list && config.rules.tcp_lists;
     Ok(segment)
 }
 
@@ -130,8 +135,9 @@ pub(super) fn join<P: Packet>(
 ) -> Step<P> {
     let unfit = flow.unfit.or_else(|| segment.unfit(flow));
     // A list takes what the IP layer flagged, padding included: skb_gro_receive_list does not ask.
+    // Segmentation then counts the padding as payload.
     if let Some(why) = unfit
-        && (!head.list || segment.unfit(flow).is_some())
+        && (!head.list || config.rules.lossless || segment.unfit(flow).is_some())
     {
         return Step { ended: Some(why), packet: Fate::Normal(packet, why) };
     }
@@ -169,7 +175,7 @@ fn compare<P: Packet>(
     let Layer::Tcp(held) = head.layer else { return Ok(()) };
     let differs = segment.word ^ held.word;
     if segment.word & CWR != 0 || differs & !LAST != 0 {
-        return Err(differing_word(held.word, segment.word));
+        compare_word(held.word, segment.word, config.rules.cwr)?;
     }
     if segment.ack != held.ack {
         return Err(Why::new(Reason::AckNumber, held.ack, segment.ack));
@@ -177,7 +183,10 @@ fn compare<P: Packet>(
     if segment.header_len() > tcp::MIN_LEN {
         compare_options(head, packet, flow)?;
     }
-    flow.levels.compare(&head.levels, head.segs, &mut head.fixed)?;
+    flow.levels.compare(&head.levels, head.segs, &mut head.fixed, &config.rules)?;
+    if config.rules.lossless && !head.list {
+        compare_urgent(head, packet, flow)?;
+    }
     let mss = usize::from(head.mss);
     if flow.gso_size != 0 {
         if flow.gso_size != head.mss {
@@ -205,10 +214,20 @@ fn compare<P: Packet>(
     Ok(())
 }
 
-/// Which part of the word with flags and window keeps a segment from its head. The kernel tests
-/// CWR, then all others at once; these are named from the top bit down, the window last.
+/// Which part of the word with flags and window keeps a segment from its head, if any does under this
+/// rule for CWR. The kernel tests CWR, then all others at once; these are named from the top bit
+/// down, the window last.
 #[cold]
-fn differing_word(head: u32, packet: u32) -> Why {
+fn compare_word(head: u32, packet: u32, cwr: Cwr) -> Result<(), Why> {
+    let (alone, ignored) = match cwr {
+        Cwr::First => (CWR, CWR),
+        Cwr::Alone => (CWR, 0),
+        Cwr::Runs => (0, 0),
+    };
+    let differs = (head ^ packet) & !(LAST | ignored);
+    if packet & alone == 0 && differs == 0 {
+        return Ok(());
+    }
     let parts = [
         (DATA_OFFSET, Reason::TcpHeaderLength),
         (RESERVED, Reason::TcpReserved),
@@ -217,13 +236,25 @@ fn differing_word(head: u32, packet: u32) -> Why {
         (ACK, Reason::AckFlag),
         (WINDOW, Reason::Window),
     ];
-    let differing = parts.into_iter().find(|(mask, _)| (head ^ packet) & mask != 0);
+    let by_cwr = packet & alone != 0 || differs & CWR != 0;
+    let differing = parts.into_iter().find(|(mask, _)| differs & mask != 0);
     let (mask, reason) = match differing {
-        Some(part) if (head | packet) & CWR == 0 => part,
+        Some(part) if !by_cwr => part,
         _ => (CWR, Reason::Cwr),
     };
     let part = |word: u32| (word & mask) >> mask.trailing_zeros();
-    Why::new(reason, part(head), part(packet))
+    Err(Why::new(reason, part(head), part(packet)))
+}
+
+/// The urgent pointer of a segment without URG means nothing, and the kernel does not look at it;
+/// segmentation writes the head's everywhere.
+fn compare_urgent<P: Packet>(head: &Held<P>, packet: &P, flow: &Flow) -> Result<(), Why> {
+    let pointer = |front: &[u8], l4: u16| {
+        let at = usize::from(l4) + tcp::URGENT;
+        u16::from_be_bytes([front[at], front[at + 1]])
+    };
+    let (held, came) = (pointer(head.packet.front(), head.l4), pointer(packet.front(), flow.l4));
+    if held == came { Ok(()) } else { Err(Why::new(Reason::UrgentPointer, held, came)) }
 }
 
 /// Options must be equal byte for byte, padding and timestamps included. Both headers have the same

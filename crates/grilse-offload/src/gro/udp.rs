@@ -31,8 +31,9 @@ pub(super) fn parse<P: Packet>(
     let unsummed = [c0, c1] == [0, 0];
     if flow.unfit.is_none() {
         let pseudo = || addresses.pseudo(PROTOCOL, left);
-        if let Err(sum) = flow.sums.validate(packet, flow.at, unsummed, pseudo) {
-            return Err(Why::new(Reason::UdpChecksum, 0xffffu16, sum));
+        match flow.sums.validate(packet, flow.at, unsummed, pseudo) {
+            Ok(unfit) => flow.unfit = unfit,
+            Err(sum) => return Err(Why::new(Reason::UdpChecksum, 0xffffu16, sum)),
         }
     }
     let port = u16::from_be_bytes([d0, d1]);
@@ -89,12 +90,15 @@ pub(super) fn join<P: Packet>(
         return Step::new(Some(why), Fate::Normal(packet, why));
     }
     // As with TCP, a list takes what the IP layer flagged.
-    if let Some(why) = flow.unfit.filter(|_| !head.list) {
+    if let Some(why) = flow.unfit.filter(|_| !head.list || config.rules.lossless) {
         return Step::new(Some(why), Fate::Normal(packet, why));
     }
     let apart =
         |packet, differs| Step::new(Some(flow.unfit.unwrap_or(differs)), alone(packet, flow));
-    if let Err(why) = flow.levels.compare(&head.levels, head.segs, &mut head.fixed) {
+    if config.rules.udp_obeys_l3
+        && let Err(why) =
+            flow.levels.compare(&head.levels, head.segs, &mut head.fixed, &config.rules)
+    {
         return apart(packet, why);
     }
     let (mss, len) = (usize::from(held.len) - udp::LEN, flow.len);
@@ -104,8 +108,10 @@ pub(super) fn join<P: Packet>(
     if head.list
         && let Err(why) = head.compare_checksums(&packet)
     {
-        // The head stays although the packet overtakes it; so does a fixed identification.
-        return Step::new(None, Fate::Normal(packet, flow.unfit.unwrap_or(why)));
+        // In the kernel the head stays although the packet overtakes it; so does a fixed
+        // identification.
+        let why = flow.unfit.unwrap_or(why);
+        return Step::new(config.rules.ordered.then_some(why), Fate::Normal(packet, why));
     }
     match head.absorb(packet, flow, config, sink) {
         Err((packet, why)) => apart(packet, why),

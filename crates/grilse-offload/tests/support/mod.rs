@@ -84,6 +84,12 @@ impl Packet for Split {
         Some(&mut self.bytes[..self.front])
     }
 
+    fn trim(&mut self, len: usize) -> bool {
+        self.bytes.truncate(len);
+        self.front = self.front.min(len);
+        true
+    }
+
     fn pieces(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
         // Odd pieces, so that sums must carry over their borders.
         self.bytes[range].chunks(7)
