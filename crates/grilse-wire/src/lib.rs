@@ -39,18 +39,24 @@ pub mod build;
 pub mod csum;
 pub mod dissect;
 pub mod eth;
+pub mod geneve;
+pub mod gre;
+pub mod gue;
 pub mod ipv4;
 pub mod ipv6;
 #[cfg(feature = "alloc")]
 mod linear;
 pub mod link;
 mod meta;
+pub mod mpls;
+pub mod nsh;
 mod packet;
 pub mod tcp;
 pub mod toeplitz;
 pub mod udp;
 pub mod vlan;
 pub mod vnet;
+pub mod vxlan;
 
 #[cfg(feature = "alloc")]
 pub use linear::Linear;
