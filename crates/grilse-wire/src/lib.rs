@@ -36,6 +36,7 @@ extern crate alloc;
 
 #[cfg(feature = "alloc")]
 pub mod build;
+mod carve;
 pub mod csum;
 pub mod dissect;
 pub mod eth;
@@ -58,8 +59,9 @@ pub mod vlan;
 pub mod vnet;
 pub mod vxlan;
 
+pub use carve::{Carve, Place};
 #[cfg(feature = "alloc")]
-pub use linear::Linear;
+pub use linear::{Heap, Linear};
 pub use meta::{Csum, Gso, GsoType, Meta, VlanTag};
 pub use packet::{How, Packet, Refused};
 pub use zerocopy;

@@ -29,6 +29,9 @@ pub struct Meta {
     pub network: u16,
     /// Offset of the transport header; valid once a parser has set it.
     pub transport: u16,
+    /// Offset of the IP header within a UDP tunnel, on super-packets of one
+    /// ([`GsoType::UDP_TUNNEL`], [`GsoType::UDP_TUNNEL_CSUM`]); 0 on all others.
+    pub inner_network: u16,
     /// Accelerated VLAN tag: taken out of the frame by the device.
     pub vlan: Option<VlanTag>,
     /// The packet came in encapsulated, as some NICs say (`skb->encapsulation`).
@@ -106,6 +109,8 @@ impl GsoType {
     pub const UDP_TUNNEL: Self = Self(1 << 10);
     /// In a UDP tunnel with a checksum, to be computed for each segment.
     pub const UDP_TUNNEL_CSUM: Self = Self(1 << 11);
+    /// UDP, cut into IP fragments.
+    pub const UDP: Self = Self(1 << 16);
     /// UDP, cut into datagrams.
     pub const UDP_L4: Self = Self(1 << 17);
     /// Whole packets chained behind the first.
