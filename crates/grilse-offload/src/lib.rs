@@ -1,4 +1,4 @@
-//! GRO with the results of the Linux kernel, packet for packet, on any packet type.
+//! GRO and GSO with the results of the Linux kernel, packet for packet, on any packet type.
 //!
 //! [`Gro`] coalesces the packets of a flow into super-packets. It owns no buffers and does no I/O:
 //! packets come in through [`Gro::push`] by value, whatever implements [`grilse_wire::Packet`],
@@ -20,7 +20,9 @@
 //! assert_eq!(up.len(), 1);
 //! ```
 //!
-//! Not here: tunnels, and segmentation.
+//! [`gso`] cuts super-packets again.
+//!
+//! Not here: tunnels in GRO.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -28,6 +30,7 @@ extern crate alloc;
 
 mod config;
 mod gro;
+pub mod gso;
 mod reason;
 
 pub use config::{BadConfig, Config, MAX_SIZE, Rules};

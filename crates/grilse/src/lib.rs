@@ -40,7 +40,9 @@ pub use grilse_engine::{Handler, Poll, Port, Worker};
 pub use grilse_mem::{
     BadPolicy, FramePool, FrameSlice, Ledger, MapError, Node, Numa, Pages, Policy, PoolError, Role,
 };
-pub use grilse_offload::{BadConfig, Config, Gro, MAX_SIZE, Outcome, Reason, Rules, Sink, Why};
+pub use grilse_offload::{
+    BadConfig, Config, Gro, MAX_SIZE, Outcome, Reason, Rules, Sink, Why, gso,
+};
 pub use grilse_packet::{
     Bare, Batch, Ctx, DropHook, DropReason, Drops, Ledgers, Memory, MemoryError, NoNode, NoRoom,
     NodeLedger, Pair, Seat, Skb,
