@@ -32,6 +32,7 @@ mod config;
 mod gro;
 pub mod gso;
 mod reason;
+pub mod stride;
 
 pub use config::{BadConfig, Config, MAX_SIZE, Rules};
 pub use gro::{Gro, Outcome, Sink};
