@@ -35,7 +35,7 @@
 #![forbid(unsafe_code)]
 
 pub use grilse_dev::{Caps, Device, Fault, Offloads, OnWire, Received, Recorder, RxCsum};
-pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap};
+pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap, probe};
 pub use grilse_engine::{Handler, Poll, Port, Worker};
 pub use grilse_mem::{
     BadPolicy, FramePool, FrameSlice, Ledger, MapError, Node, Numa, Pages, Policy, PoolError, Role,
