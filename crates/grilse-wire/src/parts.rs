@@ -75,6 +75,14 @@ impl Parts {
             .step_by(size.max(1))
             .map(move |at| at..end.min(at.saturating_add(size)))
     }
+
+    /// Length of the longest segment from its IP header on, which an MTU is held against: of a
+    /// super-packet not its own length (`skb_gso_network_seglen`).
+    pub fn segment_len(&self, gso: Gso) -> usize {
+        let payload = self.payload.len();
+        let longest = if gso.size == 0 { payload } else { payload.min(gso.size.into()) };
+        self.payload.start - self.network + longest
+    }
 }
 
 /// Where the IP packet ends, as it says itself; `None` where it is too long to (BIG TCP).
@@ -132,6 +140,32 @@ mod tests {
         let empty = Parts { payload: 54..54, ..parts };
         assert_eq!(ranges(&empty, 0), [(54, 54)]);
         assert_eq!(ranges(&empty, 5), [(54, 54)]);
+    }
+
+    /// faults.md BL-22: a router held the length of the whole super-packet against the MTU, and
+    /// dropped it. Also of a copy.
+    #[test]
+    fn bl_22_an_mtu_limits_segments() {
+        let tcp = Tcp { options: &[1; 12], ..Tcp::default() };
+        for (v6, headers) in [(false, 52), (true, 72)] {
+            let payload = [7; 20_024];
+            let frame = match v6 {
+                false => frame(Eth::default(), Ipv4::default(), tcp, &payload),
+                true => frame(Eth::default(), Ipv6::default(), tcp, &payload),
+            };
+            let mut packet = packet(frame);
+            for (size, segs) in [(1388, 15), (1448, 14)] {
+                packet.meta_mut().gso = Gso { size, segs, ..Gso::default() };
+                let copy = packet.clone();
+                let (parts, gso) = (Parts::of(&copy).unwrap(), copy.meta().gso);
+                assert_eq!(parts.segment_len(gso), headers + usize::from(size));
+                assert_eq!(parts.segments(gso).count(), segs.into());
+                assert_eq!(parts.segments(gso).last().unwrap().len(), 20_024 % usize::from(size));
+            }
+            packet.meta_mut().gso = Gso::default();
+            let parts = Parts::of(&packet).unwrap();
+            assert_eq!(parts.segment_len(packet.meta().gso), headers + 20_024);
+        }
     }
 
     #[test]

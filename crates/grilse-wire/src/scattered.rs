@@ -10,7 +10,7 @@ use core::ops::Range;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use crate::{How, Meta, Packet, Refused};
+use crate::{Carve, Heap, How, Meta, Packet, Place, Refused};
 
 /// A packet in a [`BytesMut`] and perhaps more [`Bytes`], for programs that read into such (feature
 /// `bytes`).
@@ -53,6 +53,17 @@ impl Scattered {
     /// behind it.
     pub fn into_pieces(self) -> (BytesMut, Vec<Bytes>) {
         (self.first, self.more)
+    }
+
+    /// Makes the bytes from `at` on, where they are in the first buffer, a piece of their own, which
+    /// segments then share: `at` is where the payload of a super-packet begins that was read in one
+    /// piece. Nothing is copied. Does nothing where the first buffer ends before.
+    pub fn split(&mut self, at: usize) {
+        if at < self.front_len() {
+            let payload = self.first.split_off(self.headroom + at).freeze();
+            self.more_len += payload.len();
+            self.more.insert(0, payload);
+        }
     }
 
     fn front_len(&self) -> usize {
@@ -154,12 +165,55 @@ impl Packet for Scattered {
     }
 }
 
+/// Segments whose headers are a buffer from the heap, and whose payload is shared; what lies in the
+/// first buffer of the super-packet is copied behind the headers ([`Scattered::split`]).
+impl Carve<Scattered> for Heap {
+    fn carve(
+        &mut self,
+        from: &Scattered,
+        place: &mut Place,
+        headers: usize,
+        payload: Range<usize>,
+    ) -> Option<Scattered> {
+        let front = from.front();
+        let copied = &front[payload.start.min(front.len())..payload.end.min(front.len())];
+        let mut first = BytesMut::with_capacity(headers + copied.len());
+        first.resize(headers, 0);
+        first.extend_from_slice(copied);
+        let mut segment = Scattered::new(first, from.meta);
+
+        // The first place is that of the first buffer, which is no piece of `more`.
+        let mut at = *place;
+        if at.piece == 0 {
+            at = Place { piece: 1, start: front.len() };
+        }
+        while let Some(piece) = from.more.get(at.piece - 1).filter(|_| at.start < payload.end) {
+            let end = at.start + piece.len();
+            let part = payload.start.clamp(at.start, end)..payload.end.min(end);
+            if !part.is_empty() {
+                segment.more_len += part.len();
+                segment.more.push(piece.slice(part.start - at.start..part.end - at.start));
+            }
+            if end > payload.end {
+                break;
+            }
+            at = Place { piece: at.piece + 1, start: end };
+        }
+        if segment.more.len() >= Scattered::MAX_PIECES {
+            return None;
+        }
+        *place = at;
+        Some(segment)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    extern crate std;
+
     use proptest::prelude::*;
 
-    extern crate std;
+    use super::*;
 
     fn whole(packet: &Scattered) -> Vec<u8> {
         packet.pieces(0..packet.len()).flatten().copied().collect()
@@ -190,7 +244,44 @@ mod tests {
         assert!(one().absorb(one(), 0, How::Whole).is_err());
     }
 
+    #[test]
+    fn segments_share_what_was_split_off() {
+        let mut packet = Scattered::new(BytesMut::from(&[1, 2, 3, 4, 5, 6][..]), Meta::default());
+        let payload = packet.front()[2..].as_ptr();
+        packet.split(2);
+        packet.split(2);
+        assert_eq!((packet.front().len(), packet.len(), packet.more.len()), (2, 6, 1));
+        let mut place = Place::default();
+        let segment = Heap.carve(&packet, &mut place, 2, 2..4).unwrap();
+        assert_eq!(segment.pieces(2..4).next().map(<[u8]>::as_ptr), Some(payload));
+        let segment = Heap.carve(&packet, &mut place, 0, 4..6).unwrap();
+        assert_eq!(whole(&segment), [5, 6]);
+    }
+
     proptest! {
+        /// Cut from the front to the end, the segments are the payload, wherever pieces end.
+        #[test]
+        fn segments_are_the_payload(
+            parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..12), 1..6),
+            start in 0usize..8, size in 1usize..9,
+        ) {
+            let packet_of = |bytes: &[u8]| Scattered::new(BytesMut::from(bytes), Meta::default());
+            let mut packet = packet_of(&parts[0]);
+            for part in &parts[1..] {
+                packet.absorb(packet_of(part), 0, How::Bytes).unwrap();
+            }
+            let bytes = parts.concat();
+            let mut place = Place::default();
+            let mut at = start.min(bytes.len());
+            while at < bytes.len() {
+                let end = bytes.len().min(at + size);
+                let segment = Heap.carve(&packet, &mut place, 3, at..end).unwrap();
+                prop_assert_eq!(&whole(&segment)[3..], &bytes[at..end]);
+                prop_assert!(segment.front().len() >= 3);
+                at = end;
+            }
+        }
+
         /// A vector of bytes is the oracle: pieces, headroom and gathering change none of them.
         #[test]
         fn equals_one_vector(

@@ -99,7 +99,7 @@ impl core::error::Error for Invalid {}
 /// What [`Header::from_meta`] cannot express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsupported {
-    /// A segmentation type without a number in virtio, such as a list of whole packets.
+    /// A segmentation type without a number in virtio: a list of whole packets, or a tunnel.
     GsoType(GsoType),
     /// A super-packet whose transport header is not among the bytes given.
     Cut,
@@ -256,7 +256,7 @@ impl Header {
         if size == 0 {
             return Ok(header);
         }
-        let (gso_type, protocol) = if kind.contains(GsoType::FRAGLIST) {
+        let (gso_type, protocol) = if kind.intersects(WITHOUT_NUMBER) {
             return Err(Unsupported::GsoType(kind));
         } else if kind.contains(GsoType::TCPV4) {
             (gso::TCPV4, tcp::PROTOCOL)
@@ -277,6 +277,17 @@ impl Header {
         Ok(header)
     }
 }
+
+/// Lists of whole packets, and all tunnels.
+const WITHOUT_NUMBER: GsoType = GsoType(
+    GsoType::FRAGLIST.0
+        | GsoType::GRE.0
+        | GsoType::GRE_CSUM.0
+        | GsoType::IPXIP4.0
+        | GsoType::IPXIP6.0
+        | GsoType::UDP_TUNNEL.0
+        | GsoType::UDP_TUNNEL_CSUM.0,
+);
 
 /// The segmentation types that a flow may have.
 fn flow_kinds(flow: &Flow) -> GsoType {

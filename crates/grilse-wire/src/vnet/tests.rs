@@ -243,9 +243,15 @@ fn metadata_comes_back() {
     let back = Header::from_meta(&meta, &frame).unwrap();
     assert_eq!(back, Header { num_buffers: 1, ..header });
     assert_eq!(Header::from_meta(&meta, &frame[..50]), Err(Unsupported::Cut));
-    let list = GsoType::UDP_L4 | GsoType::FRAGLIST;
-    let listed = Meta { gso: Gso { kind: list, ..meta.gso }, ..meta };
-    assert_eq!(Header::from_meta(&listed, &frame), Err(Unsupported::GsoType(list)));
+    for kind in [
+        GsoType::UDP_L4 | GsoType::FRAGLIST,
+        GsoType::TCPV4 | GsoType::GRE,
+        GsoType::TCPV4 | GsoType::IPXIP6,
+        GsoType::TCPV6 | GsoType::UDP_TUNNEL_CSUM,
+    ] {
+        let other = Meta { gso: Gso { kind, ..meta.gso }, ..meta };
+        assert_eq!(Header::from_meta(&other, &frame), Err(Unsupported::GsoType(kind)));
+    }
 }
 
 proptest! {
