@@ -35,7 +35,31 @@ fn proxy_carries_super_packets() {
     assert!(number(there, "merged") > 0, "the datagrams came singly, and left as trains: {said}");
 }
 
-/// Sends 32 MiB to an echo server, which stands in the caller's namespace, and compares the hash.
+/// TCP of the kernel between two ends of the VPN: super-packets are cut for the path and made again
+/// behind it, and every byte arrives.
+#[test]
+fn vpn_cuts_and_coalesces() {
+    let Some([left, right]) = namespaces("vpn_cuts_and_coalesces") else { return };
+    // Ports that are free now; both ends of the path stand in the namespace of the test.
+    let path = [0; 2].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let start = |at: &Namespace, address: &str, local: usize| {
+        let device = format!("vpn0@{}", at.path().display());
+        let (here, there) = (path[local].to_string(), path[1 - local].to_string());
+        Example::start("tun_rs", [device, address.to_owned(), here, there])
+    };
+    let mut ends = [start(&left, "10.9.0.1/24", 0), start(&right, "10.9.0.2/24", 1)];
+    within(&right, || tcp_echo(&left));
+    for end in &mut ends {
+        let said = end.end();
+        let (trains, sent) = (number(&said, "super-packets and"), number(&said, "datagrams\n"));
+        assert!(trains > 50 && sent > 10 * trains, "cut: {said}");
+        let (datagrams, packets) = (number(&said, "datagrams became"), number(&said, "packets, "));
+        assert!(packets < datagrams / 2, "coalesced: {said}");
+        assert!(number(&said, "of them super-packets") > 50, "{said}");
+    }
+}
+
+/// Sends 16 MiB to an echo server, which stands in the caller's namespace, and compares the hash.
 fn tcp_echo(client: &Namespace) {
     let listener = wait_for(|| TcpListener::bind((RIGHT, PORT)));
     thread::scope(|scope| {
@@ -51,7 +75,7 @@ fn tcp_echo(client: &Namespace) {
             let mut sending = socket.try_clone().unwrap();
             let sent = scope.spawn(move || {
                 let mut hash = Sha256::new();
-                for n in 0..512u32 {
+                for n in 0..256u32 {
                     let block: Vec<u8> = (0..65_536u32).map(|i| (i * 7 + n * 13) as u8).collect();
                     sending.write_all(&block).unwrap();
                     hash.update(&block);

@@ -19,7 +19,7 @@ use grilse_wire::{Meta, Packet, Scattered, link};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 /// What TUN puts in front of a packet: 10 bytes.
-const FORM: Form = Form::NATIVE;
+pub(crate) const FORM: Form = Form::NATIVE;
 /// The largest packet that a TUN device gives: 64 KiB, and its header.
 const LARGEST: usize = FORM.header_len() + 65_536;
 
