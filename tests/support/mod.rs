@@ -12,6 +12,7 @@ pub(crate) mod oracle;
 pub(crate) mod pcap;
 pub(crate) mod sweep;
 pub(crate) mod traffic;
+pub(crate) mod trains;
 
 use std::ffi::OsStr;
 use std::io::Read;

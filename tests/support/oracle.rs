@@ -145,6 +145,15 @@ impl Kernel {
         assert_eq!(answer.code, Some(0), "kernel-gro on {}: {}", capture.display(), answer.stderr);
         answer.lines()
     }
+
+    /// The frames that the kernel makes of the super-packets in `prefix`.pcap and `prefix`.jsonl.
+    pub(crate) fn gso(&self, prefix: &str) -> Vec<Value> {
+        let mut command = Command::new("python3");
+        command.arg(folder().join("kernel-gso")).arg(prefix);
+        let answer = run(command);
+        assert_eq!(answer.code, Some(0), "kernel-gso on {prefix}: {}", answer.stderr);
+        answer.lines()
+    }
 }
 
 /// What the oracle needs of the machine, each with its own complaint.

@@ -4,6 +4,7 @@
 mod args;
 mod failure;
 mod gro;
+mod probe;
 mod table;
 
 use std::process::ExitCode;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     let Args { command } = Args::parse();
     let result = match command {
         Command::Gro(args) => gro::run(&args),
+        Command::Probe(args) => probe::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -21,6 +21,7 @@
 
 mod bare;
 mod batch;
+mod carve;
 mod chain;
 mod copy;
 mod ctx;

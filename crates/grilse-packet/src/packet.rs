@@ -61,6 +61,15 @@ impl Packet for Skb {
         self.shell().has_chain
     }
 
+    fn own_len(&self) -> usize {
+        self.len() - self.frag_list().map(Skb::len).sum::<usize>()
+    }
+
+    fn unchain(&mut self) -> Option<Self> {
+        self.unshare_data().ok()?;
+        Skb::unchain(self)
+    }
+
     /// As `skb_gro_receive` does it: payload in fragments moves, payload in a frame makes the frame
     /// a fragment, and what is left, or finds no slot, is chained.
     fn absorb(

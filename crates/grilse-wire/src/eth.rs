@@ -19,6 +19,12 @@ pub mod ethertype {
     pub const IPV6: u16 = 0x86dd;
     /// Transparent Ethernet bridging.
     pub const TEB: u16 = 0x6558;
+    /// MPLS, unicast.
+    pub const MPLS: u16 = 0x8847;
+    /// MPLS, multicast.
+    pub const MPLS_MULTICAST: u16 = 0x8848;
+    /// Network service header.
+    pub const NSH: u16 = 0x894f;
     /// 802.1Q customer tag.
     pub const VLAN: u16 = 0x8100;
     /// 802.1ad service tag.

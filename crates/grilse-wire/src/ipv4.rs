@@ -3,6 +3,8 @@
 use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+/// IP protocol number of IPv4 in IP (RFC 2003).
+pub const PROTOCOL: u8 = 4;
 /// Length of a header without options.
 pub const MIN_LEN: usize = 20;
 /// Offset of the header checksum.

@@ -3,6 +3,8 @@
 use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+/// IP protocol number of IPv6 in IP (RFC 2473, RFC 4213).
+pub const PROTOCOL: u8 = 41;
 /// Length of the fixed header.
 pub const LEN: usize = 40;
 /// Types of extension headers, as they stand in a next-header field.

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::{How, Meta, Packet, Refused};
+use crate::{Carve, How, Meta, Packet, Place, Refused};
 
 /// A packet in one vector, for programs that bring their own bytes and for tests.
 ///
@@ -101,5 +101,24 @@ impl Packet for Linear {
         other.bytes.clear();
         other.head = 0;
         Ok(Some(other))
+    }
+}
+
+/// Segments in vectors from the heap, one for each, payload copied.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Heap;
+
+impl Carve<Linear> for Heap {
+    fn carve(
+        &mut self,
+        from: &Linear,
+        _: &mut Place,
+        headers: usize,
+        payload: Range<usize>,
+    ) -> Option<Linear> {
+        let mut bytes = Vec::with_capacity(headers + payload.len());
+        bytes.resize(headers, 0);
+        bytes.extend_from_slice(&from.bytes()[payload]);
+        Some(Linear::new(bytes, from.meta))
     }
 }

@@ -29,6 +29,9 @@ pub struct Meta {
     pub network: u16,
     /// Offset of the transport header; valid once a parser has set it.
     pub transport: u16,
+    /// Offset of the IP header within a UDP tunnel, on super-packets of one
+    /// ([`GsoType::UDP_TUNNEL`], [`GsoType::UDP_TUNNEL_CSUM`]); 0 on all others.
+    pub inner_network: u16,
     /// Accelerated VLAN tag: taken out of the frame by the device.
     pub vlan: Option<VlanTag>,
     /// The packet came in encapsulated, as some NICs say (`skb->encapsulation`).
@@ -94,6 +97,20 @@ impl GsoType {
     pub const TCP_ECN: Self = Self(1 << 2);
     /// TCP over IPv6.
     pub const TCPV6: Self = Self(1 << 4);
+    /// In GRE.
+    pub const GRE: Self = Self(1 << 6);
+    /// In GRE with a checksum, to be computed for each segment.
+    pub const GRE_CSUM: Self = Self(1 << 7);
+    /// In IPv4 (`SKB_GSO_IPXIP4`).
+    pub const IPXIP4: Self = Self(1 << 8);
+    /// In IPv6 (`SKB_GSO_IPXIP6`).
+    pub const IPXIP6: Self = Self(1 << 9);
+    /// In a UDP tunnel without a checksum.
+    pub const UDP_TUNNEL: Self = Self(1 << 10);
+    /// In a UDP tunnel with a checksum, to be computed for each segment.
+    pub const UDP_TUNNEL_CSUM: Self = Self(1 << 11);
+    /// UDP, cut into IP fragments.
+    pub const UDP: Self = Self(1 << 16);
     /// UDP, cut into datagrams.
     pub const UDP_L4: Self = Self(1 << 17);
     /// Whole packets chained behind the first.

@@ -67,6 +67,17 @@ pub trait Packet: Sized {
         false
     }
 
+    /// Length in bytes without the packets chained behind it (`skb_pagelen`).
+    fn own_len(&self) -> usize {
+        self.len()
+    }
+
+    /// Detaches the first chained packet. Where it was chained as [`How::Whole`], a
+    /// [`push`](Self::push) of as many bytes as were skipped shows its headers again.
+    fn unchain(&mut self) -> Option<Self> {
+        None
+    }
+
     /// Moves the bytes of `other`, less its first `skip`, behind those of `self`, without copying
     /// payload where the implementor can. Returns the emptied packet for reuse where one is left,
     /// or gives `other` back untouched. [`Meta`] of `self` is not touched.

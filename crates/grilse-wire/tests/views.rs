@@ -2,7 +2,7 @@
 //! RFC puts it, and their claimed lengths stay within what the field can hold.
 
 use grilse_wire::zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
-use grilse_wire::{eth, ipv4, ipv6, tcp, udp, vlan};
+use grilse_wire::{eth, geneve, gre, gue, ipv4, ipv6, mpls, nsh, tcp, udp, vlan, vxlan};
 use proptest::prelude::*;
 
 fn view<T: FromBytes + KnownLayout + Immutable + Unaligned>(bytes: &[u8]) -> Option<&T> {
@@ -55,6 +55,39 @@ proptest! {
         if let Some(udp) = view::<udp::Header>(&bytes) {
             prop_assert_eq!(u32::from(udp.len.get()), at(udp::LENGTH, udp::LENGTH + 2));
             prop_assert_eq!(u32::from(udp.check.get()), at(udp::CHECK, udp::LEN));
+        }
+    }
+
+    #[test]
+    fn tunnel_views_of_arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..12)) {
+        let at = |from: usize, to: usize| number(&bytes[from..to]);
+        if let Some(gre) = view::<gre::Header>(&bytes) {
+            prop_assert_eq!(u32::from(gre.protocol.get()), at(2, gre::MIN_LEN));
+            let fields = [7, 5, 4].iter().filter(|bit| bytes[0] >> **bit & 1 != 0).count();
+            prop_assert_eq!(gre.header_len(), 4 + 4 * fields);
+        }
+        if let Some(vxlan) = view::<vxlan::Header>(&bytes) {
+            prop_assert_eq!((vxlan.flags.get(), vxlan.vni.get()), (at(0, 4), at(4, vxlan::LEN)));
+        }
+        if let Some(geneve) = view::<geneve::Header>(&bytes) {
+            prop_assert_eq!(u32::from(geneve.protocol.get()), at(2, 4));
+            prop_assert_eq!(number(&geneve.vni), at(4, 7));
+            prop_assert_eq!(geneve.version(), bytes[0] / 64);
+            prop_assert_eq!(geneve.header_len(), 8 + 4 * usize::from(bytes[0] % 64));
+        }
+        if let Some(gue) = view::<gue::Header>(&bytes) {
+            prop_assert_eq!((u32::from(gue.flags.get()), gue.protocol), (at(2, 4), bytes[1]));
+            prop_assert_eq!(gue.version(), bytes[0] / 64);
+            prop_assert_eq!(gue.header_len(), 4 + 4 * usize::from(bytes[0] % 32));
+        }
+        if let Some(entry) = view::<mpls::Entry>(&bytes) {
+            prop_assert_eq!(entry.label(), at(0, 3) / 16);
+            prop_assert_eq!(entry.word.get() & mpls::Entry::BOTTOM != 0, bytes[2] & 1 != 0);
+        }
+        if let Some(nsh) = view::<nsh::Header>(&bytes) {
+            prop_assert_eq!((nsh.md_type, nsh.next_protocol), (bytes[2], bytes[3]));
+            prop_assert_eq!(nsh.path_index.get(), at(4, nsh::MIN_LEN));
+            prop_assert_eq!(nsh.header_len(), 4 * usize::from(bytes[1] % 64));
         }
     }
 }

@@ -35,14 +35,14 @@
 #![forbid(unsafe_code)]
 
 pub use grilse_dev::{Caps, Device, Fault, Offloads, OnWire, Received, Recorder, RxCsum};
-pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap};
+pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap, probe};
 pub use grilse_engine::{Handler, Poll, Port, Worker};
 pub use grilse_mem::{
     BadPolicy, FramePool, FrameSlice, Ledger, MapError, Node, Numa, Pages, Policy, PoolError, Role,
 };
 pub use grilse_offload::{
     BadConfig, BigTcp, Config, Cwr, Frag0, Gro, L3Test, MAX_SIZE, Outcome, OuterId, Reason, Rules,
-    Sink, Why,
+    Sink, Why, gso,
 };
 pub use grilse_packet::{
     Bare, Batch, Ctx, DropHook, DropReason, Drops, Ledgers, Memory, MemoryError, NoNode, NoRoom,

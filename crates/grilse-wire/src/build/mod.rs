@@ -13,12 +13,14 @@ mod l4;
 mod link;
 #[cfg(test)]
 mod tests;
+mod tunnel;
 
 use alloc::vec::Vec;
 
 pub use ip::{Ext, Ipv4, Ipv6, Network};
 pub use l4::{Tcp, Transport, Udp};
 pub use link::Eth;
+pub use tunnel::{Geneve, Gre, Gue, Vxlan};
 
 /// What goes into a checksum field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -203,3 +203,22 @@ proptest! {
         prop_assert!(v6 || crate::csum::fold(crate::csum::sum(head)) == 0xffff);
     }
 }
+
+#[test]
+fn tunnels_stand_where_their_rfcs_put_them() {
+    let gre = Gre { key: Some(7), seq: Some(9), check: Some(Check::Right), ..Default::default() };
+    let bytes = gre.around(b"abc");
+    assert_eq!(bytes[..4], [0xb0, 0, 8, 0]);
+    assert_eq!(bytes[8..], *b"\0\0\0\x07\0\0\0\x09abc");
+    assert_eq!(crate::csum::fold(crate::csum::sum(&bytes)), 0xffff);
+    assert_eq!(Gre::default().around(b"a"), [0, 0, 8, 0, b'a']);
+    assert_eq!(
+        Vxlan { vni: 0x123456, ..Default::default() }.around(b"a"),
+        *b"\x08\0\0\0\x12\x34\x56\0a"
+    );
+    assert_eq!(Vxlan::gpe(2).around(b""), [0x0c, 0, 0, 2, 0, 0, 0, 0]);
+    let geneve = Geneve { vni: 0x123456, options: &[1, 2, 3, 0, 5], ..Default::default() };
+    assert_eq!(geneve.around(b"a"), *b"\x02\0\x65\x58\x12\x34\x56\0\x01\x02\x03\0\x05\0\0\0a");
+    let gue = Gue { flags: 1, fields: &[0x80, 0, 0, 0], ..Default::default() };
+    assert_eq!(gue.around(b"a"), [1, 4, 0, 1, 0x80, 0, 0, 0, b'a']);
+}
