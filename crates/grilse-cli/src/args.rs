@@ -21,6 +21,7 @@ Examples:
   grilse gro trace.pcap --explain           why is my traffic not coalesced?
   grilse gro trace.pcap -o coalesced.pcap   write the super-packets
   grilse gro trace.pcap --json - | jq .     one object per delivered packet
+  grilse probe                              does this kernel cut super-packets right?
 
 Exit codes: 0 done; 1 an input was damaged and only its readable part was processed;
 2 wrong usage, or not a capture; 3 the system refused, or the disk is full.";
@@ -33,6 +34,24 @@ pub(crate) enum Command {
     /// Forward between devices, and account for every frame
     #[command(after_help = RUN_EXAMPLES, after_long_help = devices())]
     Run(RunArgs),
+
+    /// Find out which super-packets this kernel takes, cuts and gives as it should
+    #[command(after_help = PROBE_EXAMPLES)]
+    Probe(ProbeArgs),
+}
+
+const PROBE_EXAMPLES: &str = "\
+Examples:
+  grilse probe
+      as root: a table of protocols and tails, and what to do where one is not right
+  unshare --map-root-user grilse probe
+      without being root, where the system lets users have namespaces";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProbeArgs {
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 const GRO_EXAMPLES: &str = "\

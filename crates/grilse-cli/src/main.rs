@@ -4,6 +4,7 @@
 mod args;
 mod failure;
 mod gro;
+mod probe;
 mod run;
 mod table;
 
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
     let Args { command } = Args::parse();
     let result = match command {
         Command::Gro(args) => gro::run(&args),
+        Command::Probe(args) => probe::run(&args),
         Command::Run(args) => run::run(&args),
     };
     match result {

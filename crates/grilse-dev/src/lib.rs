@@ -1,8 +1,9 @@
 //! Devices: where packets come from and go to.
 //!
 //! [`Device`] is what a worker knows of one; [`Caps`] says what it can do. A driver is one file or
-//! folder here, and knows nothing of offload.
-#![forbid(unsafe_code)]
+//! folder here, and knows nothing of offload. [`probe`] asks the kernel what a driver of it may rely
+//! on. System calls stand in `sys`, and so does all unsafe code.
+#![deny(unsafe_code)]
 
 mod device;
 mod fault;
@@ -12,9 +13,11 @@ mod on_wire;
 mod open;
 mod pair;
 pub mod pcap;
+pub mod probe;
 mod recorder;
 mod replay;
 mod spec;
+mod sys;
 
 pub use device::{Armed, Caps, Counters, Device, Received, RxCsum};
 pub use fault::Fault;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use grilse_offload::Config;
-use grilse_wire::{Csum, GsoType, Linear, Meta, VlanTag};
+use grilse_wire::{Csum, GsoType, Linear, Meta, Scattered, VlanTag};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -14,6 +14,11 @@ use support::{Frame, Split, ethernet, pcap, run};
 fn on_one_vector() {
     // A plain vector cannot chain packets.
     check::<Linear>(|args| !args.contains(&"--gro-list"));
+}
+
+#[test]
+fn on_pieces_of_bytes() {
+    check::<Scattered>(|args| !args.contains(&"--gro-list"));
 }
 
 #[test]

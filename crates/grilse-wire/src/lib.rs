@@ -3,7 +3,8 @@
 //!
 //! Views never judge: a header is a plain struct laid over bytes by [`zerocopy`], and whoever reads
 //! it decides what is wrong with it. Nothing here allocates, except the frame [`build`]er and
-//! [`Linear`], which need the `alloc` feature.
+//! [`Linear`], which need the `alloc` feature, and `Scattered`, a packet in pieces of `BytesMut`,
+//! which needs the `bytes` feature.
 //!
 #![cfg_attr(feature = "alloc", doc = "```")]
 #![cfg_attr(not(feature = "alloc"), doc = "```ignore")]
@@ -53,6 +54,9 @@ mod meta;
 pub mod mpls;
 pub mod nsh;
 mod packet;
+mod parts;
+#[cfg(feature = "bytes")]
+mod scattered;
 pub mod tcp;
 pub mod toeplitz;
 pub mod udp;
@@ -65,4 +69,7 @@ pub use carve::{Carve, Place};
 pub use linear::{Heap, Linear};
 pub use meta::{Csum, Gso, GsoType, Meta, VlanTag};
 pub use packet::{How, Packet, Refused};
+pub use parts::Parts;
+#[cfg(feature = "bytes")]
+pub use scattered::Scattered;
 pub use zerocopy;

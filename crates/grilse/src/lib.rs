@@ -40,7 +40,7 @@ pub use grilse_dev::{
     Armed, Caps, Counters, DRIVERS, Device, Driver, Fault, Offloads, OnWire, OpenError, Opener,
     Queues, Received, Recorder, RxCsum, Spec, Wanted,
 };
-pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap};
+pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap, probe};
 pub use grilse_engine::{
     Account, Ended, Forward, Handler, Limit, Lost, Mode, Plan, Poll, PollCtx, Port, Published,
     Round, Running, Stop, Worker,

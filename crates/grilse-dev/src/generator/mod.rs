@@ -2,8 +2,7 @@
 //!
 //! Everything it does follows from its options and its seed: two runs make the same frames. Each
 //! flow counts its own packets, in the IPv4 identification and in the first 8 bytes of a UDP payload,
-//! or by TCP sequence numbers, so whoever receives can tell what is missing. Checksums are right, and
-//! the device vouches for them.
+//! or by TCP sequence numbers, so whoever receives can tell what is missing.
 
 mod flow;
 mod options;
@@ -67,7 +66,7 @@ impl Generator {
             rx: true,
             tx: false,
             rx_hash: true,
-            rx_csum: RxCsum::Valid,
+            rx_csum: if options.vouch { RxCsum::Valid } else { RxCsum::None },
             vlan_offload: false,
             tx_gso: GsoType::default(),
             tx_csum: false,
@@ -139,7 +138,7 @@ impl Generator {
             seq: self.made,
             time_ns: ctx.now_ns,
             hash: flow.hash,
-            csum: Csum::Unnecessary { level: 0 },
+            csum: if self.options.vouch { Csum::Unnecessary { level: 0 } } else { Csum::None },
             protocol: if self.options.v6 { ethertype::IPV6 } else { ethertype::IPV4 },
             network: eth::LEN as u16,
             ..Meta::default()

@@ -18,6 +18,7 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
     ("burst", "N", "packets that come together where there is a rate (1)"),
     ("count", "N", "packets in all, and then it ends (it does not)"),
     ("reorder", "N", "packets in a million that come behind their successor (0)"),
+    ("vouch", "on | off", "say of checksums that they are right, as they are (on)"),
     ("seed", "N", "begins the numbers drawn for sizes and order (1)"),
 ];
 
@@ -36,6 +37,7 @@ pub(super) struct Options {
     pub(super) burst: u64,
     pub(super) count: Option<u64>,
     pub(super) reorder_ppm: u32,
+    pub(super) vouch: bool,
     pub(super) seed: u64,
 }
 
@@ -70,6 +72,7 @@ impl Options {
             burst: spec.number("burst", 1..=1 << 16)?.unwrap_or(1),
             count: spec.number("count", 1..=u64::MAX)?,
             reorder_ppm: spec.number("reorder", 0..=1_000_000)?.unwrap_or(0) as u32,
+            vouch: spec.switch("vouch")?.unwrap_or(true),
             seed: spec.number("seed", 0..=u64::MAX)?.unwrap_or(1),
         })
     }

@@ -3,10 +3,12 @@
 
 use std::ops::Range;
 
+use bytes::BytesMut;
 use grilse_offload::{Config, Gro, Outcome, Reason, Sink, Why};
-use grilse_wire::{Csum, How, Linear, Meta, Packet, Refused};
+use grilse_wire::{Csum, How, Linear, Meta, Packet, Refused, Scattered};
 
 pub mod frame;
+pub mod namespace;
 pub mod pcap;
 
 /// A packet whose contiguous front may be arbitrarily short, and which can chain whole packets.
@@ -141,6 +143,14 @@ impl Frame for Linear {
     fn of(frame: &[u8], meta: Meta) -> Self {
         let mut bytes = Vec::with_capacity(256 << 10);
         bytes.resize(64, 0);
+        bytes.extend_from_slice(frame);
+        Self::with_headroom(bytes, 64, meta)
+    }
+}
+
+impl Frame for Scattered {
+    fn of(frame: &[u8], meta: Meta) -> Self {
+        let mut bytes = BytesMut::zeroed(64);
         bytes.extend_from_slice(frame);
         Self::with_headroom(bytes, 64, meta)
     }

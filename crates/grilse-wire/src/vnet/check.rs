@@ -1,15 +1,21 @@
 //! From a header that may lie to metadata that offload relies on, and back.
 
+use core::fmt;
+
 use zerocopy::FromBytes;
 
 use super::{DATA_VALID, Header, NEEDS_CSUM, gso};
 use crate::dissect::{Addrs, Flow, NoFlow, dissect};
-use crate::{Csum, Gso, GsoType, Meta, tcp, udp};
+use crate::{Csum, Gso, GsoType, Meta, ipv4, tcp, udp};
+
+/// Segments of a UDP super-packet at most (the kernel's `UDP_MAX_SEGMENTS`): a write of more fails
+/// with `EINVAL`.
+pub const UDP_MAX_SEGS: u16 = 128;
 
 /// Why a header does not fit its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
-    /// No segmentation type that is known here; tunnels and UFO are not.
+    /// No segmentation type that is known here; those of tunnels are not.
     GsoType {
         /// `gso_type` as it stands.
         gso_type: u8,
@@ -20,8 +26,8 @@ pub enum Invalid {
         /// `gso_size` as it stands.
         gso_size: u16,
     },
-    /// The sum begins before the network header ends, or the checksum lies beyond the contiguous
-    /// bytes of the packet.
+    /// The sum begins within the network header, or the checksum lies beyond the contiguous bytes of
+    /// the packet.
     CsumRange {
         /// `csum_start` as it stands.
         start: u16,
@@ -55,21 +61,60 @@ pub enum Invalid {
         /// The length, in bytes.
         len: usize,
     },
-    /// More segments than [`Gso::segs`] counts.
+    /// More segments than [`Gso::segs`] counts, or than [`UDP_MAX_SEGS`] where it is UDP.
     Segments {
         /// How many.
         segs: usize,
     },
 }
 
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GsoType { gso_type } => write!(f, "gso_type {gso_type:#x} is none known here"),
+            Self::GsoSize { gso_size } => write!(f, "gso_size {gso_size} is no segment size"),
+            Self::CsumRange { start, offset } => write!(
+                f,
+                "csum_start {start}, csum_offset {offset}: not within the packet, behind its \
+                 network header"
+            ),
+            Self::NoFlow(why) => write!(f, "a super-packet without a flow: {why:?}"),
+            Self::Protocol { gso_type, protocol } => {
+                write!(f, "gso_type {gso_type:#x} on a packet of IP protocol {protocol}")
+            }
+            Self::CsumPlace { transport, start, offset } => write!(
+                f,
+                "csum_start {start}, csum_offset {offset}: not the checksum of the transport \
+                 header at {transport}"
+            ),
+            Self::NeedsCsum => write!(f, "flags without NEEDS_CSUM on a UDP super-packet"),
+            Self::HeaderLen { len } => write!(f, "a transport header of {len} bytes"),
+            Self::Segments { segs } => write!(f, "{segs} segments are too many"),
+        }
+    }
+}
+
+impl core::error::Error for Invalid {}
+
 /// What [`Header::from_meta`] cannot express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsupported {
-    /// A segmentation type without a number in virtio, such as a list of whole packets.
+    /// A segmentation type without a number in virtio: a list of whole packets, or a tunnel.
     GsoType(GsoType),
     /// A super-packet whose transport header is not among the bytes given.
     Cut,
 }
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GsoType(kind) => write!(f, "virtio has no number for {kind:?}"),
+            Self::Cut => write!(f, "the transport header is not among the contiguous bytes"),
+        }
+    }
+}
+
+impl core::error::Error for Unsupported {}
 
 impl Header {
     /// Sets `csum`, `gso` and, where the header tells it, `transport` of `meta`. `front` are the
@@ -109,6 +154,7 @@ impl Header {
             gso::NONE if self.gso_type == gso::NONE => return Ok(None),
             gso::TCPV4 => GsoType::TCPV4,
             gso::TCPV6 => GsoType::TCPV6,
+            gso::UDP if self.gso_type == gso::UDP => GsoType::UDP,
             gso::UDP_L4 if self.gso_type == gso::UDP_L4 => GsoType::UDP_L4,
             _ => return Err(Invalid::GsoType { gso_type: self.gso_type }),
         };
@@ -121,13 +167,13 @@ impl Header {
         }
     }
 
-    /// The checksum state, where both ends of a sum that is to be finished lie in `front`, behind
-    /// the network header's first bytes.
+    /// The checksum state, where both ends of a sum that is to be finished lie in `front`, behind the
+    /// shortest network header. The kernel asks the same of all protocols.
     fn csum_state(&self, front: &[u8], network: u16) -> Result<Csum, Invalid> {
         let (start, offset) = (self.csum_start, self.csum_offset);
         if self.flags & NEEDS_CSUM != 0 {
             let end = usize::from(start) + usize::from(offset) + 2;
-            if start <= network || end > front.len() {
+            if usize::from(start) < usize::from(network) + ipv4::MIN_LEN || end > front.len() {
                 return Err(Invalid::CsumRange { start, offset });
             }
             Ok(Csum::Partial { start, offset })
@@ -151,29 +197,34 @@ impl Header {
         let wrong = Invalid::Protocol { gso_type: self.gso_type, protocol: flow.protocol };
         // Only whole TCP and UDP packets have ports, so a fragment is refused with the rest.
         let (Some(at), Some(_)) = (flow.transport, flow.ports) else { return Err(wrong) };
-        if !kind.contains(flow_kind(&flow).ok_or(wrong)?) {
+        if !kind.intersects(flow_kinds(&flow)) {
             return Err(wrong);
         }
         let transport = u16::try_from(at).map_err(|_| wrong)?;
         self.check_place(kind, transport)?;
         let header_len = header_len(&front[at..], flow.protocol)?;
 
-        let payload = len.saturating_sub(at + header_len);
+        // Fragments carry the UDP header as payload.
+        let cut = if kind.contains(GsoType::UDP) { at } else { at + header_len };
+        let payload = len.saturating_sub(cut);
         let size = self.gso_size;
         if payload <= size.into() {
             return Ok((transport, Gso::default()));
         }
-        let segs = payload.div_ceil(size.into());
-        let segs = u16::try_from(segs).map_err(|_| Invalid::Segments { segs })?;
+        let count = payload.div_ceil(size.into());
+        let limit = if kind.contains(GsoType::UDP_L4) { UDP_MAX_SEGS } else { u16::MAX };
+        let segs = u16::try_from(count).ok().filter(|segs| *segs <= limit);
+        let segs = segs.ok_or(Invalid::Segments { segs: count })?;
         Ok((transport, Gso { size, segs, kind: kind | GsoType::DODGY }))
     }
 
     /// Whether the sum of a super-packet is that of its transport header.
     fn check_place(&self, kind: GsoType, transport: u16) -> Result<(), Invalid> {
-        let is_udp = kind.contains(GsoType::UDP_L4);
         if self.flags & NEEDS_CSUM == 0 {
-            return if is_udp { Err(Invalid::NeedsCsum) } else { Ok(()) };
+            let each_needs_one = kind.contains(GsoType::UDP_L4);
+            return if each_needs_one { Err(Invalid::NeedsCsum) } else { Ok(()) };
         }
+        let is_udp = kind.intersects(GsoType::UDP | GsoType::UDP_L4);
         let (start, offset) = (self.csum_start, self.csum_offset);
         let check = if is_udp { udp::CHECK } else { tcp::CHECK };
         if start == transport && usize::from(offset) == check {
@@ -205,7 +256,7 @@ impl Header {
         if size == 0 {
             return Ok(header);
         }
-        let (gso_type, protocol) = if kind.contains(GsoType::FRAGLIST) {
+        let (gso_type, protocol) = if kind.intersects(WITHOUT_NUMBER) {
             return Err(Unsupported::GsoType(kind));
         } else if kind.contains(GsoType::TCPV4) {
             (gso::TCPV4, tcp::PROTOCOL)
@@ -213,6 +264,8 @@ impl Header {
             (gso::TCPV6, tcp::PROTOCOL)
         } else if kind.contains(GsoType::UDP_L4) {
             (gso::UDP_L4, udp::PROTOCOL)
+        } else if kind.contains(GsoType::UDP) {
+            (gso::UDP, udp::PROTOCOL)
         } else {
             return Err(Unsupported::GsoType(kind));
         };
@@ -225,13 +278,24 @@ impl Header {
     }
 }
 
-/// The segmentation type that a flow may have.
-fn flow_kind(flow: &Flow) -> Option<GsoType> {
+/// Lists of whole packets, and all tunnels.
+const WITHOUT_NUMBER: GsoType = GsoType(
+    GsoType::FRAGLIST.0
+        | GsoType::GRE.0
+        | GsoType::GRE_CSUM.0
+        | GsoType::IPXIP4.0
+        | GsoType::IPXIP6.0
+        | GsoType::UDP_TUNNEL.0
+        | GsoType::UDP_TUNNEL_CSUM.0,
+);
+
+/// The segmentation types that a flow may have.
+fn flow_kinds(flow: &Flow) -> GsoType {
     match (flow.protocol, &flow.addrs) {
-        (tcp::PROTOCOL, Addrs::V4 { .. }) => Some(GsoType::TCPV4),
-        (tcp::PROTOCOL, Addrs::V6 { .. }) => Some(GsoType::TCPV6),
-        (udp::PROTOCOL, _) => Some(GsoType::UDP_L4),
-        _ => None,
+        (tcp::PROTOCOL, Addrs::V4 { .. }) => GsoType::TCPV4,
+        (tcp::PROTOCOL, Addrs::V6 { .. }) => GsoType::TCPV6,
+        (udp::PROTOCOL, _) => GsoType::UDP | GsoType::UDP_L4,
+        _ => GsoType::default(),
     }
 }
 

@@ -4,13 +4,13 @@
 //! [`Header`] is the header as it stands, and judges nothing. [`Header::to_meta`] checks it against
 //! the frame it came with, as the kernel's `virtio_net_hdr_to_skb` does, because whoever wrote it
 //! may lie: offsets must lie in the packet, the segmentation type must be what the packet is, and
-//! `hdr_len` is never believed. Tunnel types and UDP fragmentation (UFO) are refused.
+//! `hdr_len` is never believed. The types of tunnels are refused.
 
 mod check;
 #[cfg(all(test, feature = "alloc"))]
 mod tests;
 
-pub use check::{Invalid, Unsupported};
+pub use check::{Invalid, UDP_MAX_SEGS, Unsupported};
 
 /// The layer-4 checksum is to be finished (`VIRTIO_NET_HDR_F_NEEDS_CSUM`), in `flags`.
 pub const NEEDS_CSUM: u8 = 1;

@@ -78,9 +78,9 @@ fn super_packets_of_each_type() {
     assert_eq!(meta.gso.segs, 4);
 }
 
-/// faults.md BL-17: the first four are what they are without a hint, the rest is refused.
+/// Others believed the length hint. The first four are what they are without one, the rest is refused.
 #[test]
-fn header_length_is_not_believed() {
+fn bl_17_the_header_length_is_not_believed() {
     let (frame, meta, header) = tcp4();
     let right = verdict(header, &frame, meta);
     for hdr_len in [1500, 0, 52, 65535] {
@@ -93,16 +93,20 @@ fn header_length_is_not_believed() {
     let (transport, start) = (34, 34);
     let of_udp = Header { csum_offset: 6, ..header };
     assert_eq!(refusal(of_udp), Invalid::CsumPlace { transport, start, offset: 6 });
+    for start in [0, 20, 33] {
+        let within = Header { csum_start: start, ..header };
+        assert_eq!(refusal(within), Invalid::CsumRange { start, offset: 16 });
+    }
     let elsewhere = Header { csum_start: 36, ..header };
     assert_eq!(refusal(elsewhere), Invalid::CsumPlace { transport, start: 36, offset: 16 });
     for gso_size in [0, 0xffff] {
         assert_eq!(refusal(Header { gso_size, ..header }), Invalid::GsoSize { gso_size });
     }
-    for gso_type in [gso::TCPV6, gso::UDP_L4] {
+    for gso_type in [gso::TCPV6, gso::UDP, gso::UDP_L4] {
         let lie = Header { gso_type, ..header };
         assert_eq!(refusal(lie), Invalid::Protocol { gso_type, protocol: tcp::PROTOCOL });
     }
-    for gso_type in [gso::UDP, 2, gso::ECN, gso::UDP_L4 | gso::ECN, 0x21] {
+    for gso_type in [2, gso::UDP | gso::ECN, gso::ECN, gso::UDP_L4 | gso::ECN, 0x21] {
         assert_eq!(refusal(Header { gso_type, ..header }), Invalid::GsoType { gso_type });
     }
     let (frame6, meta6) = super_packet(Ipv6::default(), Tcp::default());
@@ -159,6 +163,79 @@ fn payload_of_one_segment_is_plain() {
     assert_eq!(refused, Err(Invalid::Segments { segs: 65_536 }));
 }
 
+/// A validator refused tails that are shorter than the others, or counted an equal one as a further
+/// segment; and what fits one segment went out as a super-packet.
+#[test]
+fn bl_14_and_row_31_tails_may_be_short_or_equal() {
+    for (udp, v6) in [(false, false), (false, true), (true, false), (true, true)] {
+        let transport = |options| -> Transport<'_> {
+            if udp { Udp::default().into() } else { Tcp { options, ..Tcp::default() }.into() }
+        };
+        let network: Network<'_> = if v6 { Ipv6::default().into() } else { Ipv4::default().into() };
+        for (payload, segs) in [(4544, 4), (4344, 3), (1448, 0), (1447, 0), (1449, 2)] {
+            let frame = frame(Eth::default(), network, transport(&[]), &[7; 4544][..payload]);
+            let header = Header {
+                flags: NEEDS_CSUM,
+                gso_type: match (udp, v6) {
+                    (true, _) => gso::UDP_L4,
+                    (_, false) => gso::TCPV4,
+                    (_, true) => gso::TCPV6,
+                },
+                gso_size: 1448,
+                csum_start: if v6 { 54 } else { 34 },
+                csum_offset: if udp { 6 } else { 16 },
+                ..Header::default()
+            };
+            let protocol = if v6 { 0x86dd } else { 0x0800 };
+            let meta = Meta { network: 14, protocol, ..Meta::default() };
+            let meta = verdict(header, &frame, meta).unwrap();
+            assert_eq!(meta.gso.segs, segs);
+            let back = Header::from_meta(&meta, &frame).unwrap();
+            assert_eq!(back.gso_type == gso::NONE, segs == 0, "one segment is a plain packet");
+        }
+    }
+}
+
+/// A header length that left out options made 12 bytes of each later segment options.
+#[test]
+fn bl_16_the_header_length_counts_options() {
+    let tcp = Tcp { options: &[1; 12], ..Tcp::default() };
+    for (options, transport) in [(&[][..], 34), (&[1; 4][..], 38)] {
+        let (frame, meta) = super_packet(Ipv4 { options, ..Ipv4::default() }, tcp);
+        let header = Header { csum_start: transport, hdr_len: 0, ..tcp4().2 };
+        let meta = verdict(header, &frame, meta).unwrap();
+        let back = Header::from_meta(&meta, &frame).unwrap();
+        assert_eq!((meta.transport, back.hdr_len), (transport, transport + 32));
+    }
+}
+
+/// 130 segments were 127 and an end of the reader. Here they are counted, or refused by number.
+#[test]
+fn bl_18_segments_are_counted_or_refused() {
+    let (frame, meta) = super_packet(Ipv4::default(), Udp::default());
+    let udp = Header { csum_offset: 6, gso_type: gso::UDP_L4, ..tcp4().2 };
+    let of = |gso_size| verdict(Header { gso_size, ..udp }, &frame, meta).map(|meta| meta.gso.segs);
+    assert_eq!(of(32), Ok(125));
+    assert_eq!(of(31), Err(Invalid::Segments { segs: 130 }));
+    assert_eq!(of(1), Err(Invalid::Segments { segs: 4000 }));
+    let (frame, meta, header) = tcp4();
+    let meta = verdict(Header { gso_size: 31, ..header }, &frame, meta).unwrap();
+    assert_eq!(meta.gso.segs, 130);
+}
+
+/// Fragments carry the UDP header as payload, and may have no checksum to finish.
+#[test]
+fn udp_fragments() {
+    let (frame, meta) = super_packet(Ipv4::default(), Udp::default());
+    let ufo = Header { flags: 0, gso_type: gso::UDP, gso_size: 1480, ..Header::default() };
+    let got = verdict(ufo, &frame, meta).unwrap();
+    assert_eq!((got.transport, got.gso.segs), (34, 3));
+    assert_eq!(got.gso.kind, GsoType::UDP | GsoType::DODGY);
+    assert_eq!(Header::from_meta(&got, &frame).unwrap().gso_type, gso::UDP);
+    let exact = verdict(Header { gso_size: 4008, ..ufo }, &frame, meta).unwrap();
+    assert_eq!(exact.gso, Gso::default());
+}
+
 #[test]
 fn metadata_comes_back() {
     let (frame, meta, header) = tcp4();
@@ -166,9 +243,15 @@ fn metadata_comes_back() {
     let back = Header::from_meta(&meta, &frame).unwrap();
     assert_eq!(back, Header { num_buffers: 1, ..header });
     assert_eq!(Header::from_meta(&meta, &frame[..50]), Err(Unsupported::Cut));
-    let list = GsoType::UDP_L4 | GsoType::FRAGLIST;
-    let listed = Meta { gso: Gso { kind: list, ..meta.gso }, ..meta };
-    assert_eq!(Header::from_meta(&listed, &frame), Err(Unsupported::GsoType(list)));
+    for kind in [
+        GsoType::UDP_L4 | GsoType::FRAGLIST,
+        GsoType::TCPV4 | GsoType::GRE,
+        GsoType::TCPV4 | GsoType::IPXIP6,
+        GsoType::TCPV6 | GsoType::UDP_TUNNEL_CSUM,
+    ] {
+        let other = Meta { gso: Gso { kind, ..meta.gso }, ..meta };
+        assert_eq!(Header::from_meta(&other, &frame), Err(Unsupported::GsoType(kind)));
+    }
 }
 
 proptest! {
@@ -196,6 +279,7 @@ proptest! {
                 prop_assert!(usize::from(start) + usize::from(offset) + 2 <= front.len());
             }
             if meta.gso.size != 0 {
+                prop_assert!(meta.gso.kind.contains(GsoType::DODGY));
                 prop_assert!(meta.gso.segs >= 2);
                 prop_assert!(usize::from(meta.transport) + 8 <= front.len());
             }
