@@ -1,11 +1,12 @@
 //! The command line: what can be asked, and nothing of how it is done.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
-use grilse::{MAX_SIZE, Rules, RxCsum};
+use grilse::{MAX_SIZE, Mode, Policy, Rules, RxCsum, Spec};
 
 /// A userspace packet engine: kernel-exact GRO, on captures, without root.
 #[derive(Debug, Parser)]
@@ -30,6 +31,9 @@ pub(crate) enum Command {
     /// Coalesce captures as Linux would, and say what came out and why
     #[command(after_help = GRO_EXAMPLES)]
     Gro(GroArgs),
+    /// Forward between devices, and account for every frame
+    #[command(after_help = RUN_EXAMPLES, after_long_help = devices())]
+    Run(RunArgs),
 
     /// Find out which super-packets this kernel takes, cuts and gives as it should
     #[command(after_help = PROBE_EXAMPLES)]
@@ -162,4 +166,118 @@ pub(crate) enum Vlan {
     Sw,
     /// Tags stay in the frame and stop GRO: a kernel without 8021q
     None,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  grilse run
+      as fast as it goes, from the generator to nowhere, until Ctrl-C
+  grilse run --rx gen:,size=64..1500,flows=16,rate=100000 --tx null: --duration 10
+  grilse run --rx gen:,proto=tcp,flows=8,count=1000000 --tx null: --json
+
+Devices: see --help.";
+
+/// What devices there are, from their table.
+fn devices() -> String {
+    let mut text = format!("{RUN_EXAMPLES}\n\n");
+    for driver in grilse::DRIVERS {
+        text.push_str(&format!("  {}:{:<8} {}\n", driver.kind, driver.target, driver.about));
+        for (name, value, about) in driver.options {
+            text.push_str(&format!("      {name}={value}  {about}\n"));
+        }
+    }
+    text
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// Device to receive from
+    #[arg(long, value_name = "DEV", default_value = "gen:")]
+    pub(crate) rx: Spec,
+
+    /// Device to send by; the same as --rx sends packets back to where they came from
+    #[arg(long, value_name = "DEV")]
+    pub(crate) tx: Option<Spec>,
+
+    /// What becomes of packets on their way
+    #[arg(long, value_name = "MODE", default_value = "io")]
+    pub(crate) mode: RunMode,
+
+    /// CPUs to work on, one worker each, such as 0,2; one worker, where the system likes, by default
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) workers: Vec<usize>,
+
+    /// Coalesce what is received
+    #[arg(long, value_name = "on|off", default_value = "on")]
+    pub(crate) gro: OnOff,
+
+    /// How memory is recycled: a named policy
+    #[arg(long, value_name = "NAME", default_value = "grilse")]
+    pub(crate) policy: Policy,
+
+    /// Stop when so many frames have been received
+    #[arg(long, value_name = "N")]
+    pub(crate) count: Option<NonZeroU64>,
+
+    /// Stop after so many seconds
+    #[arg(long, value_name = "T", value_parser = seconds)]
+    pub(crate) duration: Option<Duration>,
+
+    /// Print a line every so many seconds
+    #[arg(long, value_name = "T", value_parser = seconds)]
+    pub(crate) interval: Option<Duration>,
+
+    /// Print JSON: an object for every interval, and one at the end
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("{text} is no number of seconds"))?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if time >= Duration::from_millis(1) => Ok(time),
+        _ => Err("write a number of seconds, of 0.001 or more".to_owned()),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnOff {
+    /// Yes
+    On,
+    /// No
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunMode {
+    /// Forward as they are
+    Io,
+    /// Write the link addresses of the sending port and of its peer
+    Mac,
+    /// Swap source and destination link address
+    Macswap,
+    /// Swap link addresses, IP addresses and ports
+    #[value(name = "5tswap")]
+    FiveTupleSwap,
+    /// Receive only
+    #[value(name = "rxonly")]
+    RxOnly,
+    /// Compute all checksums anew
+    Csum,
+    /// Answer ICMP echo requests and UDP where they came in
+    Echo,
+}
+
+impl From<RunMode> for Mode {
+    fn from(mode: RunMode) -> Self {
+        match mode {
+            RunMode::Io => Self::Io,
+            RunMode::Mac => Self::Mac,
+            RunMode::Macswap => Self::MacSwap,
+            RunMode::FiveTupleSwap => Self::FiveTupleSwap,
+            RunMode::RxOnly => Self::RxOnly,
+            RunMode::Csum => Self::Csum,
+            RunMode::Echo => Self::Echo,
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use grilse::{Fault, pcap};
+use grilse::{Fault, OpenError, pcap};
 
 /// Why a command ended.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(crate) enum Failure {
     NotACapture(String),
     /// An input was damaged; its readable part was processed.
     Damaged(String),
+    /// A law was broken: ours is the fault.
+    Broken(String),
     /// The system refused; says what to do.
     System(String),
     /// Standard output was closed by its reader.
@@ -20,11 +22,11 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Exit code: 1 damaged input, 2 wrong usage or no capture at all, 3 the system refused.
+    /// Exit code: 1 damaged input or a broken law, 2 wrong usage or no capture at all, 3 the system refused.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::ClosedPipe => 0,
-            Self::Damaged(_) => 1,
+            Self::Damaged(_) | Self::Broken(_) => 1,
             Self::Usage(_) | Self::NotACapture(_) => 2,
             Self::System(_) => 3,
         }
@@ -125,12 +127,22 @@ impl From<Fault> for Failure {
     }
 }
 
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::System { .. } => Self::System(error.to_string()),
+            _ => Self::Usage(error.to_string()),
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(text)
             | Self::NotACapture(text)
             | Self::Damaged(text)
+            | Self::Broken(text)
             | Self::System(text) => f.write_str(text),
             Self::ClosedPipe => f.write_str("standard output was closed"),
         }

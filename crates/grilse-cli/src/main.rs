@@ -5,6 +5,7 @@ mod args;
 mod failure;
 mod gro;
 mod probe;
+mod run;
 mod table;
 
 use std::process::ExitCode;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Gro(args) => gro::run(&args),
         Command::Probe(args) => probe::run(&args),
+        Command::Run(args) => run::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,17 +1,18 @@
 //! What a device is to a worker: bursts of packets in, bursts of packets out.
 
-use std::fmt;
+use std::os::fd::BorrowedFd;
 
 use grilse_packet::{Batch, Ctx};
 use grilse_wire::GsoType;
 
-use crate::pcap;
+use crate::fault::Fault;
 
 /// A source and sink of packets. One call moves a burst, so a virtual call per burst costs nothing
-/// that can be measured, and layers are devices around devices.
+/// that can be measured, and layers are devices around devices. One value is one queue: it belongs to
+/// the worker that polls it.
 ///
 /// A packet that a device takes is either handed on, or dropped through the context with a reason.
-pub trait Device {
+pub trait Device: Send {
     /// What the device can do.
     fn caps(&self) -> &Caps;
 
@@ -34,6 +35,58 @@ pub trait Device {
     fn reap(&mut self, _ctx: &mut Ctx) -> usize {
         0
     }
+
+    /// Packets that were sent and not taken back: the device may still read them.
+    fn in_flight(&self) -> u32 {
+        0
+    }
+
+    /// Asks to be told of work, before its worker sleeps; says how it will be told, or that there is
+    /// work already (`napi_complete_done`, which lets interrupts through again). `sending`: a packet
+    /// waits for room to be sent, and that room is work too.
+    fn arm(&mut self, _sending: bool) -> Armed<'_> {
+        Armed::Ready
+    }
+
+    /// What the device has counted.
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
+}
+
+/// How a worker that sleeps learns that a device has work.
+#[derive(Debug)]
+pub enum Armed<'a> {
+    /// There is work, or may be at any time.
+    Ready,
+    /// By this descriptor, which becomes readable for any work.
+    Event(BorrowedFd<'a>),
+    /// By this one, which becomes readable when packets have come, and writable when there is room
+    /// for one that waits.
+    Socket(BorrowedFd<'a>),
+    /// There is work at this time, in nanoseconds of the engine's clock, and none before.
+    At(u64),
+    /// It never has work by itself.
+    Never,
+}
+
+/// What a device has counted since it was opened. A packet that stands for several frames is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Packets handed on.
+    pub rx_packets: u64,
+    /// Their bytes, link headers included.
+    pub rx_bytes: u64,
+    /// Packets that were lost before they reached the program, as far as the system tells: its queue
+    /// was full.
+    pub rx_missed: u64,
+    /// Packets taken for sending.
+    pub tx_packets: u64,
+    /// Their bytes.
+    pub tx_bytes: u64,
+    /// Times that there was no room to send.
+    pub tx_full: u64,
 }
 
 /// What a poll of a device brought.
@@ -63,6 +116,11 @@ pub struct Caps {
     pub vlan_offload: bool,
     /// Super-packets that it sends as they are, without segmentation before.
     pub tx_gso: GsoType,
+    /// It completes partial checksums of what it sends.
+    pub tx_csum: bool,
+    /// Longest frame that it sends, in bytes with the link header but without a tag that stands
+    /// beside it; super-packets that it takes may be longer.
+    pub max_frame: usize,
 }
 
 /// What a device says of the checksums of the TCP and UDP packets that it receives.
@@ -75,65 +133,4 @@ pub enum RxCsum {
     Valid,
     /// They are still to be completed (`CHECKSUM_PARTIAL`), as between guests of one host.
     Partial,
-}
-
-/// A device that cannot go on.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Fault {
-    /// The capture cannot be read any further.
-    Read {
-        /// Name of the device.
-        device: String,
-        /// What is wrong, and where.
-        source: pcap::Error,
-    },
-    /// The capture cannot be written.
-    Write {
-        /// Name of the device.
-        device: String,
-        /// What the system said, and how much was written.
-        source: pcap::WriteError,
-    },
-    /// A record's interface has a link type that is not read.
-    LinkType {
-        /// Name of the device.
-        device: String,
-        /// How many records stand before it.
-        record: u64,
-        /// `LINKTYPE_*` number.
-        link_type: u16,
-    },
-    /// The device does not receive, or does not send.
-    Direction {
-        /// Name of the device.
-        device: String,
-        /// What was asked of it.
-        asked: &'static str,
-    },
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read { device, source } => write!(f, "{device}: {source}"),
-            Self::Write { device, source } => write!(f, "{device}: {source}"),
-            Self::LinkType { device, record, link_type } => write!(
-                f,
-                "{device}: frame {record}: link type {link_type} is not read; Ethernet (1), raw IP \
-                 (101, 228, 229) and Linux cooked (113, 276) are"
-            ),
-            Self::Direction { device, asked } => write!(f, "{device} does not {asked}"),
-        }
-    }
-}
-
-impl std::error::Error for Fault {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Read { source, .. } => Some(source),
-            Self::Write { source, .. } => Some(source),
-            Self::LinkType { .. } | Self::Direction { .. } => None,
-        }
-    }
 }

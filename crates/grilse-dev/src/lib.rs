@@ -6,14 +6,23 @@
 #![deny(unsafe_code)]
 
 mod device;
+mod fault;
+mod generator;
+mod null;
 mod on_wire;
+mod open;
+mod pair;
 pub mod pcap;
 pub mod probe;
 mod recorder;
 mod replay;
+mod spec;
 mod sys;
 
-pub use device::{Caps, Device, Fault, Received, RxCsum};
+pub use device::{Armed, Caps, Counters, Device, Received, RxCsum};
+pub use fault::Fault;
 pub use on_wire::OnWire;
+pub use open::{DRIVERS, Driver, OpenError, Opener, Queues, Wanted};
 pub use recorder::Recorder;
 pub use replay::{Note, NoteTable, Notes, Offloads, Replay, ReplayPool};
+pub use spec::Spec;

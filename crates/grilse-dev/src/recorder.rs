@@ -5,7 +5,8 @@ use std::path::Path;
 use grilse_packet::{Batch, Ctx, Skb};
 use grilse_wire::GsoType;
 
-use crate::device::{Caps, Device, Fault, Received, RxCsum};
+use crate::device::{Caps, Device, Received, RxCsum};
+use crate::fault::Fault;
 use crate::on_wire::OnWire;
 use crate::pcap::{self, FileWriter, Format, Interface, Resolution, link_type};
 
@@ -34,6 +35,8 @@ impl Recorder {
             rx_csum: RxCsum::None,
             vlan_offload: true,
             tx_gso: GsoType(u32::MAX),
+            tx_csum: true,
+            max_frame: usize::MAX,
         };
         Ok(Self { caps, writer })
     }

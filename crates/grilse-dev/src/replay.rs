@@ -14,7 +14,8 @@ use grilse_wire::dissect::{self, Flow, Fragment};
 use grilse_wire::eth::ethertype;
 use grilse_wire::{Csum, GsoType, Meta, VlanTag, link, tcp, toeplitz, udp};
 
-use crate::device::{Caps, Device, Fault, Received, RxCsum};
+use crate::device::{Caps, Device, Received, RxCsum};
+use crate::fault::Fault;
 use crate::pcap::{self, Interface, Record};
 
 /// Bytes in a frame of the pool: one page, so that 64 KiB fit head and fragments.
@@ -134,6 +135,8 @@ impl<R: Read> Replay<R> {
                 rx_csum: offloads.csum,
                 vlan_offload: offloads.vlan,
                 tx_gso: GsoType::default(),
+                tx_csum: false,
+                max_frame: 0,
             },
             reader,
             offloads,
@@ -227,7 +230,7 @@ fn hand_on(out: &mut Batch, skb: Skb) -> Step {
     Step::Taken
 }
 
-impl<R: Read> Device for Replay<R> {
+impl<R: Read + Send> Device for Replay<R> {
     fn caps(&self) -> &Caps {
         &self.caps
     }

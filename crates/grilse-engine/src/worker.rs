@@ -1,101 +1,188 @@
-//! A worker and its poll round.
+//! A worker and its rounds.
 //!
-//! A worker owns everything it touches: its context, its ports with their GRO tables, and the
-//! handler that packets are delivered to. In a poll a packet is, at any time, in exactly one of: the
-//! batch, a GRO table, the handler's hands.
+//! A worker owns everything it touches: its context, its ports with their GRO tables, what waits to
+//! be sent, and the handler that packets are delivered to. In a round a packet is, at any time, in
+//! exactly one of: the batch, a GRO table, the handler's hands, a queue for sending.
 
-use std::fmt;
+use std::sync::Arc;
 
-use grilse_dev::{Device, Fault};
-use grilse_offload::{Gro, Outcome, Sink, Why};
-use grilse_packet::{Batch, Ctx, Skb};
-use grilse_wire::Meta;
+use grilse_dev::{Armed, Fault};
+use grilse_packet::{Batch, Ctx, DropReason};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Where packets go that a worker receives.
-pub trait Handler {
-    /// What GRO does from now on it does because this packet arrived; `None`: because the poll ends.
-    fn arriving(&mut self, _packet: Option<&Meta>) {}
+use crate::account::Account;
+use crate::limit::Limit;
+use crate::port::{Handler, Poll, PollCtx, Port};
+use crate::stop::Stop;
+use crate::tx::TxQueues;
 
-    /// `packet` has joined `head`, which is delivered later.
-    fn merged(&mut self, _head: &Meta, _packet: &Meta) {}
-
-    /// `packet` has lost this many bytes of Ethernet padding.
-    fn trimmed(&mut self, _packet: &Meta, _bytes: usize) {}
-
-    /// Takes a packet, and why GRO let it go. Whoever takes it passes it on, consumes it, or drops
-    /// it with a reason.
-    fn deliver(&mut self, ctx: &mut Ctx, skb: Skb, why: Why);
-}
-
-/// A receive queue of a device, with its GRO table (a NAPI instance).
-pub struct Port {
-    device: Box<dyn Device>,
-    gro: Gro<Skb>,
-    ended: bool,
-}
-
-impl Port {
-    /// A port on `device`.
-    pub fn new(device: Box<dyn Device>, gro: Gro<Skb>) -> Self {
-        Self { device, gro, ended: false }
-    }
-
-    /// The device.
-    pub fn device(&self) -> &dyn Device {
-        &*self.device
-    }
-}
-
-/// What a poll did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Poll {
-    /// Frames taken from the device, those dropped included.
-    pub taken: usize,
-    /// The device will yield nothing more, and GRO holds nothing of it.
-    pub ended: bool,
-}
+/// Frames that a port receives in one round at most (`NAPI_POLL_WEIGHT`).
+const WEIGHT: usize = Batch::CAPACITY;
+/// Longest sleep without a look around, in nanoseconds.
+const NAP_NS: u64 = 100_000_000;
+/// The same while something is short that nobody tells of.
+const SHORT_NAP_NS: u64 = 1_000_000;
 
 /// One thread's engine.
 #[derive(Debug)]
 pub struct Worker<H> {
     ctx: Ctx,
-    port: Port,
+    ports: Vec<Port>,
+    tx: TxQueues,
     batch: Batch,
     handler: H,
+    account: Account,
+    limit: Option<Arc<Limit>>,
+}
+
+/// What a round did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Frames taken from devices.
+    pub taken: usize,
+    /// Packets that devices took, and those they gave back as sent.
+    pub sent: usize,
+    /// All ports have ended or the limit is reached, and nothing waits to be sent.
+    pub ended: bool,
 }
 
 impl<H: Handler> Worker<H> {
-    /// A worker on the thread of `ctx`.
-    pub fn new(ctx: Ctx, port: Port, handler: H) -> Self {
-        Self { ctx, port, batch: Batch::new(), handler }
+    /// A worker on the thread of `ctx`; its ports count from 0.
+    pub fn new(ctx: Ctx, ports: Vec<Port>, handler: H) -> Self {
+        let tx = TxQueues::new(ports.len());
+        Self {
+            ctx,
+            ports,
+            tx,
+            batch: Batch::new(),
+            handler,
+            account: Account::default(),
+            limit: None,
+        }
     }
 
-    /// One poll at the time `now_ns`: receives up to `budget` frames, and never more than
-    /// [`Batch::CAPACITY`] packets, coalesces them, delivers, and flushes what GRO holds
-    /// (`napi_poll` and a `napi_complete_done` without flush timeout).
+    /// Lets rounds receive no more than `limit`, which other workers may share.
+    pub fn limit(&mut self, limit: Arc<Limit>) {
+        self.limit = Some(limit);
+    }
+
+    /// One poll of one port at the time `now_ns`: receives up to `budget` frames, coalesces them,
+    /// delivers, and sends what was passed on.
     ///
     /// # Errors
-    /// The device's [`Fault`]. Everything received before it has been delivered.
-    pub fn poll(&mut self, now_ns: u64, budget: usize) -> Result<Poll, Fault> {
-        let Self { ctx, port, batch, handler } = self;
-        ctx.begin(now_ns);
-        let received = match port.ended {
-            true => Ok(None),
-            false => port.device.rx(ctx, batch, budget).map(Some),
-        };
-        while let Some(skb) = batch.pop() {
-            handler.arriving(Some(skb.meta()));
-            let mut delivery = Delivery { ctx, handler };
-            if let Outcome::Merged(Some(emptied)) = port.gro.push(skb, now_ns, &mut delivery) {
-                ctx.consume(emptied);
+    /// The [`Fault`] of a device. Everything received before it has been delivered.
+    pub fn poll(&mut self, port: usize, now_ns: u64, budget: usize) -> Result<Poll, Fault> {
+        self.ctx.begin(now_ns);
+        let polled = self.poll_one(port, budget);
+        let sent = self.send();
+        self.ctx.end();
+        let polled = polled?;
+        sent?;
+        Ok(polled)
+    }
+
+    /// Polls every port once, each for up to the NAPI weight, as long as everything that waits to be
+    /// sent has room; what has been sent is taken back first (`net_rx_action`).
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll); the other ports have had their turn.
+    pub fn round(&mut self, now_ns: u64) -> Result<Round, Fault> {
+        self.ctx.begin(now_ns);
+        let mut round = Round::default();
+        let mut fault = None;
+        for port in 0..self.ports.len() {
+            round.sent += self.ports[port].device.reap(&mut self.ctx);
+            if !self.tx.have_room() {
+                continue;
+            }
+            let budget = self.limit.as_ref().map_or(WEIGHT, |limit| limit.reserve(WEIGHT));
+            let polled = self.poll_one(port, budget);
+            if let Some(limit) = &self.limit {
+                limit.settle(budget, polled.as_ref().map_or(0, |poll| poll.taken));
+            }
+            match polled {
+                Ok(poll) => round.taken += poll.taken,
+                Err(error) => fault = fault.or(Some(error)),
+            }
+            match self.send() {
+                Ok(sent) => round.sent += sent,
+                Err(error) => fault = fault.or(Some(error)),
             }
         }
-        handler.arriving(None);
-        port.gro.flush(&mut Delivery { ctx, handler });
-        ctx.end();
-        let received = received.inspect_err(|_| port.ended = true)?;
-        port.ended = received.is_none_or(|received| received.ended);
-        Ok(Poll { taken: received.map_or(0, |received| received.taken), ended: port.ended })
+        self.ctx.end();
+        let no_more = self.limit.as_ref().is_some_and(|limit| limit.is_reached())
+            || self.ports.iter().all(Port::ended);
+        round.ended = no_more && self.tx.frames() == 0;
+        fault.map_or(Ok(round), Err)
+    }
+
+    fn poll_one(&mut self, port: usize, budget: usize) -> Result<Poll, Fault> {
+        let Self { ctx, ports, tx, batch, handler, account, .. } = self;
+        ports[port].poll(&mut PollCtx { ctx, port, tx, account }, batch, handler, budget)
+    }
+
+    fn send(&mut self) -> Result<usize, Fault> {
+        let Self { ctx, ports, tx, account, .. } = self;
+        let mut sent = 0;
+        for (index, port) in ports.iter_mut().enumerate() {
+            sent += tx.send(ctx, account, index, &mut *port.device)?;
+        }
+        Ok(sent)
+    }
+
+    /// Sends what waits, and takes back what was sent: a round that receives nothing. Says how many
+    /// packets went or came back.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    pub fn send_on(&mut self, now_ns: u64) -> Result<usize, Fault> {
+        self.ctx.begin(now_ns);
+        let Self { ctx, ports, .. } = self;
+        let back: usize = ports.iter_mut().map(|port| port.device.reap(ctx)).sum();
+        let sent = self.send();
+        self.ctx.end();
+        Ok(back + sent?)
+    }
+
+    /// Whether packets wait to be sent, or were sent and are not back.
+    pub fn is_sending(&self) -> bool {
+        self.tx.frames() > 0 || self.ports.iter().any(|port| port.device.in_flight() > 0)
+    }
+
+    /// Sleeps until a device has work or `stop` is asked for; returns at once where there may be
+    /// work already. Homes are not told: a worker that waits for memory looks again after a
+    /// millisecond.
+    pub fn sleep(&mut self, now_ns: u64, stop: &Stop) {
+        let sending = |port| self.tx.is_waiting(port);
+        let blocked = !self.tx.have_room();
+        let mut until_ns = now_ns + if blocked { SHORT_NAP_NS } else { NAP_NS };
+        let mut fds = vec![PollFd::new(stop, PollFlags::IN)];
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            let sending = sending(index);
+            let ended = port.ended();
+            match port.device.arm(sending) {
+                Armed::Ready if ended || blocked => until_ns = until_ns.min(now_ns + SHORT_NAP_NS),
+                Armed::Ready => return,
+                Armed::At(at_ns) => until_ns = until_ns.min(at_ns),
+                Armed::Never => {}
+                Armed::Event(fd) => fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN)),
+                Armed::Socket(fd) => {
+                    let mut events = PollFlags::empty();
+                    events.set(PollFlags::IN, !blocked);
+                    events.set(PollFlags::OUT, sending);
+                    fds.push(PollFd::from_borrowed_fd(fd, events));
+                }
+            }
+        }
+        let nap_ns = until_ns.saturating_sub(now_ns);
+        let timeout = Timespec { tv_sec: 0, tv_nsec: nap_ns.min(NAP_NS) as _ };
+        // Interrupted or refused, the worker looks around and comes back.
+        _ = poll(&mut fds, Some(&timeout));
+    }
+
+    /// What was counted so far.
+    pub fn account(&self) -> Account {
+        Account { held: self.tx.frames(), drops: self.ctx.drops(), ..self.account }
     }
 
     /// The context.
@@ -113,38 +200,10 @@ impl<H: Handler> Worker<H> {
         &mut self.handler
     }
 
-    /// Stops the worker: what it caches goes to the depot. Returns the handler.
-    pub fn stop(self) -> H {
+    /// Stops the worker: what waits to be sent is dropped, and what it caches goes to the depot.
+    /// Returns the handler.
+    pub fn stop(mut self) -> H {
+        self.tx.drop_all(&mut self.ctx, DropReason::Stopped);
         self.handler
-    }
-}
-
-/// Packets from GRO to the handler.
-struct Delivery<'a, H> {
-    ctx: &'a mut Ctx,
-    handler: &'a mut H,
-}
-
-impl<H: Handler> Sink<Skb> for Delivery<'_, H> {
-    fn merged(&mut self, head: &Meta, packet: &Meta) {
-        self.handler.merged(head, packet);
-    }
-
-    fn trimmed(&mut self, packet: &Meta, bytes: usize) {
-        self.handler.trimmed(packet, bytes);
-    }
-
-    fn deliver(&mut self, skb: Skb, why: Why) {
-        self.handler.deliver(self.ctx, skb, why);
-    }
-}
-
-impl fmt::Debug for Port {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Port")
-            .field("device", &self.device.caps().name)
-            .field("held", &self.gro.held())
-            .field("ended", &self.ended)
-            .finish()
     }
 }

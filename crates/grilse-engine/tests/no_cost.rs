@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use grilse_dev::pcap::Reader;
 use grilse_dev::{Offloads, Replay};
-use grilse_engine::{Handler, Port, Worker};
+use grilse_engine::{Handler, PollCtx, Port, Worker};
 use grilse_mem::Role;
 use grilse_offload::{Config, Gro, Why};
 use grilse_packet::{Ctx, Memory, Skb, copied_bytes};
@@ -49,9 +49,9 @@ impl Handler for Tally {
         self.merged += 1;
     }
 
-    fn deliver(&mut self, ctx: &mut Ctx, skb: Skb, _: Why) {
+    fn deliver(&mut self, poll: &mut PollCtx<'_>, skb: Skb, _: Why) {
         self.delivered += 1;
-        ctx.consume(skb);
+        poll.consume(skb);
     }
 }
 
@@ -65,13 +65,13 @@ fn merging_allocates_and_copies_nothing() {
     let memory = Memory::new(4096, None).expect("memory for packets");
     let ctx = Ctx::new(memory.seat(Role::Worker)).expect("the first seat");
     let port = Port::new(Box::new(device), Gro::new(Config::default()));
-    let mut worker = Worker::new(ctx, port, Tally::default());
+    let mut worker = Worker::new(ctx, vec![port], Tally::default());
     let (mut polls, mut before) = (0, (0, 0, 0));
     loop {
         if polls == WARM_UP {
             before = (ALLOCATIONS.get(), copied_bytes(), worker.handler().merged);
         }
-        if worker.poll(0, 64).expect("the capture is whole").ended {
+        if worker.poll(0, 0, 64).expect("the capture is whole").ended {
             break;
         }
         polls += 1;

@@ -2,7 +2,7 @@
 
 use grilse_dev::pcap::{Error, Reader};
 use grilse_dev::{Fault, Offloads, Replay, ReplayPool};
-use grilse_engine::{Handler, Poll, Port, Worker};
+use grilse_engine::{Handler, Poll, PollCtx, Port, Worker};
 use grilse_mem::Role;
 use grilse_offload::{Config, Gro, Why};
 use grilse_packet::{Ctx, DropReason, Memory, Skb};
@@ -20,10 +20,10 @@ impl Handler for Tally {
         self.arrived += u64::from(packet.is_some());
     }
 
-    fn deliver(&mut self, ctx: &mut Ctx, skb: Skb, _: Why) {
+    fn deliver(&mut self, poll: &mut PollCtx<'_>, skb: Skb, _: Why) {
         self.frames += u64::from(skb.meta().gso.segs.max(1));
         // Either way of letting go leads home.
-        if self.frames.is_multiple_of(2) { ctx.consume(skb) } else { drop(skb) }
+        if self.frames.is_multiple_of(2) { poll.consume(skb) } else { drop(skb) }
     }
 }
 
@@ -36,15 +36,15 @@ fn receive(capture: &'static [u8], budget: usize) -> (u64, u64, Option<Fault>) {
     let device = Replay::on(&pool, "t", reader, Offloads { hash: true, ..Offloads::default() });
     let ctx = Ctx::new(memory.seat(Role::Worker)).expect("the first seat");
     let port = Port::new(Box::new(device), Gro::new(Config::default()));
-    let mut worker = Worker::new(ctx, port, Tally::default());
+    let mut worker = Worker::new(ctx, vec![port], Tally::default());
     let fault = loop {
-        match worker.poll(0, budget) {
+        match worker.poll(0, 0, budget) {
             Ok(Poll { ended: false, taken }) => assert!(taken <= budget),
             Ok(Poll { ended: true, .. }) => break None,
             Err(fault) => break Some(fault),
         }
     };
-    let after = worker.poll(0, budget).expect("a fault is told once");
+    let after = worker.poll(0, 0, budget).expect("a fault is told once");
     assert_eq!(after, Poll { taken: 0, ended: true });
     let dropped = worker.ctx().drops().count(DropReason::LinkTruncated);
     let tally = worker.stop();

@@ -35,6 +35,11 @@ impl Batch {
         Self::CAPACITY - self.len()
     }
 
+    /// The packets, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Skb> {
+        self.items[self.head..self.tail].iter().flatten()
+    }
+
     /// Appends a packet.
     ///
     /// # Errors

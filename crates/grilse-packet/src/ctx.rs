@@ -40,17 +40,22 @@ pub struct Ctx {
 /// and the reason (the kernel's `kfree_skb` tracepoint).
 pub type DropHook = Box<dyn FnMut(&Meta, usize, DropReason)>;
 
-/// How many packets were dropped, by reason.
+/// How many frames were dropped, by reason; a super-packet counts as the frames it stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops([u64; DropReason::ALL.len()]);
 
 impl Drops {
-    /// Packets dropped for this reason.
+    /// So many for each reason.
+    pub fn from_fn(count: impl Fn(DropReason) -> u64) -> Self {
+        Self(DropReason::ALL.map(count))
+    }
+
+    /// Frames dropped for this reason.
     pub fn count(&self, reason: DropReason) -> u64 {
         self.0[reason as usize]
     }
 
-    /// Packets dropped for any reason.
+    /// Frames dropped for any reason.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -276,7 +281,7 @@ impl Ctx {
 
     /// Counts a packet that was lost before there was memory to hold it.
     pub fn drop_unborn(&mut self, meta: &Meta, len: usize, reason: DropReason) {
-        self.drops.0[reason as usize] += 1;
+        self.drops.0[reason as usize] += u64::from(meta.gso.segs.max(1));
         if let Some(hook) = &mut self.on_drop {
             hook(meta, len, reason);
         }

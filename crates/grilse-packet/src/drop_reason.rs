@@ -8,17 +8,48 @@ pub enum DropReason {
     LinkTruncated,
     /// No shell or frame was left to receive into.
     NoBuffers,
+    /// Too many packets wait to be sent already.
+    TxFull,
+    /// The frame is longer than what the device sends.
+    TooBig,
+    /// A super-packet that is not what its metadata says, so it cannot be cut.
+    BadGso,
+    /// A checksum that is to be finished outside of its packet.
+    BadChecksumPlace,
+    /// No port to send it by is known.
+    NoRoute,
+    /// Nobody here answers such a packet.
+    NotForUs,
+    /// It waited to be sent when its worker was stopped.
+    Stopped,
 }
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 2] = [Self::LinkTruncated, Self::NoBuffers];
+    pub const ALL: [Self; 9] = [
+        Self::LinkTruncated,
+        Self::NoBuffers,
+        Self::TxFull,
+        Self::TooBig,
+        Self::BadGso,
+        Self::BadChecksumPlace,
+        Self::NoRoute,
+        Self::NotForUs,
+        Self::Stopped,
+    ];
 
     /// The label in reports and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::LinkTruncated => "link-truncated",
             Self::NoBuffers => "no-buffers",
+            Self::TxFull => "tx-full",
+            Self::TooBig => "too-big",
+            Self::BadGso => "bad-gso",
+            Self::BadChecksumPlace => "bad-checksum-place",
+            Self::NoRoute => "no-route",
+            Self::NotForUs => "not-for-us",
+            Self::Stopped => "stopped",
         }
     }
 }

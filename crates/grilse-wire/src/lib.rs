@@ -44,6 +44,7 @@ pub mod eth;
 pub mod geneve;
 pub mod gre;
 pub mod gue;
+pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
 #[cfg(feature = "alloc")]

@@ -9,15 +9,17 @@
 //! ```no_run
 //! use std::fs::File;
 //!
-//! use grilse::{Config, Ctx, Gro, Handler, Memory, Offloads, Port, Replay, Role, Skb, Why, Worker};
+//! use grilse::{
+//!     Config, Ctx, Gro, Handler, Memory, Offloads, PollCtx, Port, Replay, Role, Skb, Why, Worker,
+//! };
 //! use grilse::pcap::Reader;
 //!
 //! struct Print;
 //!
 //! impl Handler for Print {
-//!     fn deliver(&mut self, ctx: &mut Ctx, skb: Skb, why: Why) {
+//!     fn deliver(&mut self, poll: &mut PollCtx<'_>, skb: Skb, why: Why) {
 //!         println!("{} bytes, closed by {}", skb.len(), why.reason.name());
-//!         ctx.consume(skb);
+//!         poll.consume(skb);
 //!     }
 //! }
 //!
@@ -25,8 +27,8 @@
 //! let device = Replay::new("pcap:trace.pcap", reader, Offloads::default())?;
 //! let port = Port::new(Box::new(device), Gro::new(Config::default()));
 //! let memory = Memory::new(4096, None)?;
-//! let mut worker = Worker::new(Ctx::new(memory.seat(Role::Worker))?, port, Print);
-//! while !worker.poll(0, 64)?.ended {}
+//! let mut worker = Worker::new(Ctx::new(memory.seat(Role::Worker))?, vec![port], Print);
+//! while !worker.poll(0, 0, 64)?.ended {}
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -34,9 +36,15 @@
 //! needs no memory, device or worker of ours.
 #![forbid(unsafe_code)]
 
-pub use grilse_dev::{Caps, Device, Fault, Offloads, OnWire, Received, Recorder, RxCsum};
+pub use grilse_dev::{
+    Armed, Caps, Counters, DRIVERS, Device, Driver, Fault, Offloads, OnWire, OpenError, Opener,
+    Queues, Received, Recorder, RxCsum, Spec, Wanted,
+};
 pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap, probe};
-pub use grilse_engine::{Handler, Poll, Port, Worker};
+pub use grilse_engine::{
+    Account, Ended, Forward, Handler, Limit, Lost, Mode, Plan, Poll, PollCtx, Port, Published,
+    Round, Running, Stop, Worker,
+};
 pub use grilse_mem::{
     BadPolicy, FramePool, FrameSlice, Ledger, MapError, Node, Numa, Pages, Policy, PoolError, Role,
 };

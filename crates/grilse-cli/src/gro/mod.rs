@@ -149,7 +149,7 @@ fn one_file(
         .map_err(|error| Failure::System(error.to_string()))?;
     ctx.on_drop(refused.hook());
     let port = Port::new(Box::new(device), Gro::new(config.clone()));
-    let mut worker = Worker::new(ctx, port, Observer::new(outlets, refused, args.batch));
+    let mut worker = Worker::new(ctx, vec![port], Observer::new(outlets, refused, args.batch));
     let result = poll_to_end(&mut worker, args.batch.get());
     let drops = worker.ctx().drops();
     let ended = worker.stop().end(drops);
@@ -162,7 +162,7 @@ fn poll_to_end(worker: &mut Worker<Observer<'_>>, batch: usize) -> Result<(), Fa
     let mut left = batch;
     let mut idle = 0;
     loop {
-        let poll = worker.poll(start.elapsed().as_nanos() as u64, left)?;
+        let poll = worker.poll(0, start.elapsed().as_nanos() as u64, left)?;
         worker.handler_mut().polled()?;
         if poll.ended {
             return Ok(());

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::num::NonZeroUsize;
 
 use grilse::wire::Meta;
-use grilse::{Ctx, Drops, Handler, Replay, Skb, Why};
+use grilse::{Drops, Handler, PollCtx, Replay, Skb, Why};
 
 use super::delivered::Delivered;
 use super::explain::Report;
@@ -124,7 +124,7 @@ impl Handler for Observer<'_> {
         self.outlets.report.trimmed(bytes);
     }
 
-    fn deliver(&mut self, ctx: &mut Ctx, skb: Skb, why: Why) {
+    fn deliver(&mut self, poll: &mut PollCtx<'_>, skb: Skb, why: Why) {
         let first = skb.meta().seq;
         let members = self.members.take(first);
         let delivered = Delivered {
@@ -141,6 +141,6 @@ impl Handler for Observer<'_> {
             self.failed = Some(failure);
         }
         self.members.give(members);
-        ctx.consume(skb);
+        poll.consume(skb);
     }
 }

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::failure::Failure;
 
 /// A capture's bytes, as they come.
-type Bytes = Box<dyn Read>;
+type Bytes = Box<dyn Read + Send>;
 
 /// The name that stands for standard input.
 const STDIN: &str = "-";
@@ -25,7 +25,7 @@ pub(super) fn name(file: &Path) -> String {
 pub(super) fn open(file: &Path, hidden: bool) -> Result<(Bytes, ProgressBar), Failure> {
     let failed = |error| Failure::input(&name(file), &error);
     let (source, len): (Bytes, _) = if file == STDIN {
-        (Box::new(io::stdin().lock()), None)
+        (Box::new(io::stdin()), None)
     } else {
         let opened = File::open(file).map_err(failed)?;
         let metadata = opened.metadata().map_err(failed)?;

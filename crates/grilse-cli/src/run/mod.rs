@@ -1,0 +1,117 @@
+//! `grilse run`: devices, workers between them, and where every frame went.
+
+mod report;
+mod setup;
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use grilse::{Account, Ended, Forward, Running, Stop};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::args::RunArgs;
+use crate::failure::Failure;
+use report::Report;
+
+/// How often the workers are looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Runs the command.
+///
+/// # Errors
+/// What kept it from starting, what ended it before it was asked, or frames that are not accounted
+/// for.
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let stop = Arc::new(Stop::new().map_err(no_descriptors)?);
+    let plans = setup::plans(args)?;
+    stop_on_signals(stop.clone())?;
+    let epoch = Instant::now();
+    let mut workers = Vec::new();
+    for (number, plan) in plans.into_iter().enumerate() {
+        match plan.start(&format!("worker-{number}"), epoch, stop.clone()) {
+            Ok(running) => workers.push(running),
+            Err(error) => {
+                stop.ask();
+                return Err(Failure::System(format!(
+                    "start a thread: {error}: end other programs"
+                )));
+            }
+        }
+    }
+    let mut report = Report::new(args, epoch);
+    watch(args, &workers, &stop, epoch, &mut report)?;
+    stop.ask();
+    let ended = workers.into_iter().map(|worker| worker.join()).collect::<Result<Vec<_>, _>>();
+    let ended = ended.map_err(|lost| Failure::System(lost.to_string()))?;
+    report.last(&ended)?;
+    outcome(ended)
+}
+
+fn no_descriptors(error: std::io::Error) -> Failure {
+    Failure::System(format!("make an eventfd: {error}: raise the limit on open files (ulimit -n)"))
+}
+
+/// The first signal asks to stop, which drains and reports; the second ends the program.
+fn stop_on_signals(stop: Arc<Stop>) -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Failure::System(format!("watch for signals: {error}")))?;
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            if stop.is_asked() {
+                std::process::exit(128 + signal);
+            }
+            stop.ask();
+        }
+    });
+    Ok(())
+}
+
+/// Reports at every interval until it is time to stop.
+fn watch(
+    args: &RunArgs,
+    workers: &[Running<Forward>],
+    stop: &Stop,
+    epoch: Instant,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let mut next = args.interval.map(|interval| epoch + interval);
+    while !stop.is_asked() && workers.iter().all(|worker| !worker.has_ended()) {
+        let now = Instant::now();
+        if args.duration.is_some_and(|duration| now >= epoch + duration) {
+            break;
+        }
+        if let (Some(due), Some(interval)) = (next, args.interval)
+            && now >= due
+        {
+            report.line(&total(workers.iter().map(Running::account)))?;
+            next = Some(due + interval);
+        }
+        thread::sleep(LOOK);
+    }
+    // Workers that share what there is end one after the other.
+    let all_end = workers.iter().any(Running::has_ended) && !stop.is_asked();
+    while all_end && !stop.is_asked() && workers.iter().any(|worker| !worker.has_ended()) {
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+fn total(accounts: impl Iterator<Item = Account>) -> Account {
+    accounts.fold(Account::default(), |sum, account| sum.plus(&account))
+}
+
+fn outcome(ended: Vec<Ended<Forward>>) -> Result<(), Failure> {
+    let account = total(ended.iter().map(|ended| ended.account));
+    if account.missing() != 0 {
+        return Err(Failure::Broken(format!(
+            "{} frames are not accounted for: report this as a fault",
+            account.missing()
+        )));
+    }
+    match ended.into_iter().find_map(|ended| ended.fault) {
+        Some(fault) => Err(fault.into()),
+        None => Ok(()),
+    }
+}
