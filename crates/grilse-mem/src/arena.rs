@@ -15,6 +15,7 @@ use std::mem::{ManuallyDrop, offset_of, size_of};
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
+use crate::home::Home;
 use crate::list;
 use crate::node::{Node, Nodes};
 use crate::owners::Owners;
@@ -30,6 +31,13 @@ pub trait Recycle: Sized + Send + 'static {
     /// Sends the cell where it can be used again. Called by `Drop`, on any thread and also while
     /// unwinding: must not panic and should not block.
     fn recycle(slot: Slot<Self>);
+
+    /// Notes whose the object is from here on. Called as it comes to a cache that it did not leave,
+    /// never while it is in use: so what a cache hands out needs no look at whose it is. Must not
+    /// panic.
+    fn stamp(&mut self, home: &'static Home<Self>) {
+        let _ = home;
+    }
 }
 
 /// The only owner of one cell of an [`Arena`].

@@ -3,6 +3,8 @@
 //! An array, not a list: whoever takes from it knows the addresses ahead and can prefetch, and
 //! whoever moves it touches no object at all.
 
+use std::mem;
+
 use crate::arena::{Recycle, Slot};
 use crate::depot::Depot;
 use crate::home::Home;
@@ -67,23 +69,40 @@ impl<T: Recycle> Magazine<T> {
         Ok(())
     }
 
-    /// Moves as many of the objects put last as `out` has empty places to `out`, and returns how
-    /// many those were. All places of `out` must be empty.
+    /// Moves as many of the objects put last as `out` has places to `out`, as what `each` makes of
+    /// them, and returns how many those were.
     #[inline]
-    pub fn pop_into(&mut self, out: &mut [Option<Slot<T>>]) -> usize {
+    pub fn pop_into<U>(
+        &mut self,
+        out: &mut [Option<U>],
+        mut each: impl FnMut(Slot<T>) -> U,
+    ) -> usize {
         let n = out.len().min(self.len);
-        self.items[self.len - n..self.len].swap_with_slice(&mut out[..n]);
+        let items = &mut self.items[self.len - n..self.len];
         self.len -= n;
+        for (place, item) in out.iter_mut().zip(items) {
+            *place = item.take().map(&mut each);
+        }
         n
     }
 
     /// Takes objects from the back of `from`, all of whose places are filled, as many as there is
-    /// room for, and returns how many those were.
+    /// room for, and returns how many those were. `each` finds the object in what lies there.
     #[inline]
-    pub fn push_from(&mut self, from: &mut [Option<Slot<T>>]) -> usize {
+    pub fn push_from<U>(
+        &mut self,
+        from: &mut [Option<U>],
+        mut each: impl FnMut(U) -> Slot<T>,
+    ) -> usize {
         let n = from.len().min(CAPACITY - self.len);
         let at = from.len() - n;
-        self.items[self.len..self.len + n].swap_with_slice(&mut from[at..]);
+        let places = &mut self.items[self.len..self.len + n];
+        for (place, item) in places.iter_mut().zip(&mut from[at..]) {
+            let before = mem::replace(place, item.take().map(&mut each));
+            debug_assert!(before.is_none(), "nothing stands above the objects");
+            // Spares a look at each place for something to drop.
+            mem::forget(before);
+        }
         self.len += n;
         n
     }
