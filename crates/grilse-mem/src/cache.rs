@@ -146,8 +146,8 @@ impl<T: Recycle> Cache<T> {
         Some(slot)
     }
 
-    /// Fills the front of `out`, whose places are all empty, with what `each` makes of an object,
-    /// and returns how many that were: fewer than asked for when the class is exhausted.
+    /// Fills the front of `out` with what `each` makes of an object, and returns how many that were:
+    /// fewer than there are places when the class is exhausted. What was in `out` is dropped.
     #[inline]
     pub fn take_bulk<U>(
         &mut self,
@@ -158,6 +158,9 @@ impl<T: Recycle> Cache<T> {
             slot.step(Place::Cache, Place::InUse);
             each(slot)
         };
+        if out.iter().any(Option::is_some) {
+            vacate(out);
+        }
         let mut taken = 0;
         loop {
             taken += match &mut self.front {
@@ -349,6 +352,7 @@ impl<T: Recycle> Cache<T> {
         let home = self.home;
         let mut came = 0;
         for mut magazine in home.magazines() {
+            magazine.fetch_to_write();
             came += magazine.len();
             self.stats.parked(self.now_ns.saturating_sub(magazine.sent_ns), magazine.len());
             magazine.step_all(Place::Inbox, Place::Cache);
@@ -483,6 +487,12 @@ impl<T: Recycle> Cache<T> {
         };
         self.front = front;
     }
+}
+
+#[cold]
+#[inline(never)]
+fn vacate<U>(places: &mut [Option<U>]) {
+    places.fill_with(|| None);
 }
 
 impl<T: Recycle> Drop for Cache<T> {

@@ -69,10 +69,10 @@ impl<T: Recycle> Magazine<T> {
         Ok(())
     }
 
-    /// Moves as many of the objects put last as `out` has places to `out`, as what `each` makes of
-    /// them, and returns how many those were.
+    /// Moves as many of the objects put last as `out` has places, all of them empty, to `out`, as
+    /// what `each` makes of them, and returns how many those were.
     #[inline]
-    pub fn pop_into<U>(
+    pub(crate) fn pop_into<U>(
         &mut self,
         out: &mut [Option<U>],
         mut each: impl FnMut(Slot<T>) -> U,
@@ -81,7 +81,7 @@ impl<T: Recycle> Magazine<T> {
         let items = &mut self.items[self.len - n..self.len];
         self.len -= n;
         for (place, item) in out.iter_mut().zip(items) {
-            *place = item.take().map(&mut each);
+            fill(place, item.take().map(&mut each));
         }
         n
     }
@@ -89,7 +89,7 @@ impl<T: Recycle> Magazine<T> {
     /// Takes objects from the back of `from`, all of whose places are filled, as many as there is
     /// room for, and returns how many those were. `each` finds the object in what lies there.
     #[inline]
-    pub fn push_from<U>(
+    pub(crate) fn push_from<U>(
         &mut self,
         from: &mut [Option<U>],
         mut each: impl FnMut(U) -> Slot<T>,
@@ -98,10 +98,7 @@ impl<T: Recycle> Magazine<T> {
         let at = from.len() - n;
         let places = &mut self.items[self.len..self.len + n];
         for (place, item) in places.iter_mut().zip(&mut from[at..]) {
-            let before = mem::replace(place, item.take().map(&mut each));
-            debug_assert!(before.is_none(), "nothing stands above the objects");
-            // Spares a look at each place for something to drop.
-            mem::forget(before);
+            fill(place, item.take().map(&mut each));
         }
         self.len += n;
         n
@@ -129,6 +126,13 @@ impl<T: Recycle> Magazine<T> {
         self.len = kept;
     }
 
+    /// Fetches what a taker writes of each object.
+    pub(crate) fn fetch_objects(&self) {
+        if T::WRITTEN > 0 {
+            self.items[..self.len].iter().flatten().for_each(Slot::fetch_to_write);
+        }
+    }
+
     /// Takes one after the other, the one put last first.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Slot<T>> {
         std::iter::from_fn(|| self.pop())
@@ -143,7 +147,19 @@ impl<T: Recycle> Magazine<T> {
     }
 }
 
+/// Fills a place that is known to be empty: not to look for something to drop is what lets a loop
+/// move several objects with one instruction.
+#[inline]
+fn fill<U>(place: &mut Option<U>, item: Option<U>) {
+    let before = mem::replace(place, item);
+    debug_assert!(before.is_none(), "an empty place");
+    mem::forget(before);
+}
+
 impl<T: Recycle> Recycle for Magazine<T> {
+    /// All of it: it is filled from the front, and emptied from the back.
+    const WRITTEN: usize = size_of::<Self>().div_ceil(64);
+
     /// A magazine that nobody owns any more goes to its depot with all that it holds.
     fn recycle(slot: Slot<Self>) {
         slot.depot.give(slot);

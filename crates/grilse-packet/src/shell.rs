@@ -308,6 +308,9 @@ impl Frags {
 impl Recycle for Shell {
     const BYTES: u32 = UNIT_TRUESIZE;
 
+    /// Up to the end of the metadata: what [`Skb::reset`] writes.
+    const WRITTEN: usize = 2;
+
     /// An skb that goes out of scope without a context: released here, and posted home.
     fn recycle(mut slot: Slot<Self>) {
         slot.release(drop);

@@ -89,6 +89,7 @@ impl<T: Recycle> Magazines<T> {
         }
         if self.loaded.is_empty() {
             let full = self.pop_stock()?;
+            full.fetch_objects();
             self.load(full, empties);
         }
         self.loaded.pop()
@@ -231,6 +232,7 @@ impl<T: Recycle> Empties<T> {
     /// Takes in those that came back.
     pub(crate) fn collect(&mut self) {
         for magazine in self.home.empties() {
+            magazine.fetch_to_write();
             self.keep(magazine);
         }
     }

@@ -106,7 +106,7 @@ impl Seat<Slot<Cell>> for SlotSeat {
     fn free_burst(&mut self, burst: &mut Burst<Slot<Cell>>) {
         // A burst is of one home here, as the work has it.
         let home = burst.0[0].as_ref().and_then(|slot| slot.home).unwrap_or(self.home);
-        let full = burst.0.iter().take_while(|slot| slot.is_some()).count();
+        let full = burst.0.partition_point(Option::is_some);
         self.cache.free_bulk(&mut burst.0[..full], home, |slot| slot);
     }
 
