@@ -15,6 +15,7 @@ use std::mem::{ManuallyDrop, offset_of, size_of};
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
+use crate::home::Home;
 use crate::list;
 use crate::node::{Node, Nodes};
 use crate::owners::Owners;
@@ -27,9 +28,20 @@ pub trait Recycle: Sized + Send + 'static {
     /// Bytes that an object stands for in bounds on what may be parked.
     const BYTES: u32 = size_of::<Self>() as u32;
 
+    /// Cache lines at the front of an object that whoever takes it writes at once. They are fetched
+    /// ahead, to be written, as objects come home from another core.
+    const WRITTEN: usize = 0;
+
     /// Sends the cell where it can be used again. Called by `Drop`, on any thread and also while
     /// unwinding: must not panic and should not block.
     fn recycle(slot: Slot<Self>);
+
+    /// Notes whose the object is from here on. Called as it comes to a cache that it did not leave,
+    /// never while it is in use: so what a cache hands out needs no look at whose it is. Must not
+    /// panic.
+    fn stamp(&mut self, home: &'static Home<Self>) {
+        let _ = home;
+    }
 }
 
 /// The only owner of one cell of an [`Arena`].
@@ -244,6 +256,22 @@ impl<T: Recycle> Slot<T> {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
                 self.0.as_ptr().cast(),
             );
+        }
+    }
+
+    /// Asks the processor to take the lines that a taker writes away from other cores. Many at a
+    /// time then travel together, where stores would wait for one after the other, and a load before
+    /// a store would cost a second way.
+    #[inline]
+    pub(crate) fn fetch_to_write(&self) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        for line in 0..T::WRITTEN {
+            let at = self.0.as_ptr().wrapping_byte_add(line * 64);
+            // SAFETY: a prefetch reads and writes nothing that a program can see, at any address;
+            // processors that do not know this one take it for a no-op.
+            unsafe {
+                std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags));
+            };
         }
     }
 

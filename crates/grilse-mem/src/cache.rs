@@ -4,8 +4,8 @@
 //! front stands the slab, which is nothing but the depot where the front is of magazines and the
 //! policy's slab too. What is freed for others leaves by `away.rs`.
 //!
-//! Invariant: an object in the front is in [`Place::Cache`]; one that the slab has is in
-//! [`Place::Depot`], though others may not reach it.
+//! Invariant: an object in the front is in [`Place::Cache`] and stamped with this home; one that the
+//! slab has is in [`Place::Depot`], though others may not reach it.
 
 mod away;
 mod magazines;
@@ -131,7 +131,7 @@ impl<T: Recycle> Cache<T> {
         self.say();
     }
 
-    /// Takes an object; `None` when the class is exhausted.
+    /// Takes an object, which is stamped with this home; `None` when the class is exhausted.
     #[inline]
     pub fn take(&mut self) -> Option<Slot<T>> {
         let slot = match &mut self.front {
@@ -146,38 +146,52 @@ impl<T: Recycle> Cache<T> {
         Some(slot)
     }
 
-    /// Fills the front of `out`, whose places are all empty, and returns how many objects that
-    /// were: fewer than asked for when the class is exhausted.
+    /// Fills the front of `out` with what `each` makes of an object, and returns how many that were:
+    /// fewer than there are places when the class is exhausted. What was in `out` is dropped.
     #[inline]
-    pub fn take_bulk(&mut self, out: &mut [Option<Slot<T>>]) -> usize {
-        let mut taken = self.front.pop_into(out);
-        while taken < out.len() {
-            let Some(slot) = self.take_slow() else { break };
-            out[taken] = Some(slot);
-            taken += 1 + self.front.pop_into(&mut out[taken + 1..]);
+    pub fn take_bulk<U>(
+        &mut self,
+        out: &mut [Option<U>],
+        mut each: impl FnMut(Slot<T>) -> U,
+    ) -> usize {
+        let mut each = |slot: Slot<T>| {
+            slot.step(Place::Cache, Place::InUse);
+            each(slot)
+        };
+        if out.iter().any(Option::is_some) {
+            vacate(out);
         }
-        if cfg!(feature = "audit") {
-            let all = out[..taken].iter().flatten();
-            all.for_each(|slot| slot.step(Place::Cache, Place::InUse));
+        let mut taken = 0;
+        loop {
+            taken += match &mut self.front {
+                Front::Magazines(magazines) => magazines.pop_into(&mut out[taken..], &mut each),
+                Front::Stack(stack) => stack.pop_into(&mut out[taken..], &mut each),
+            };
+            let Some(place) = out.get_mut(taken) else { return taken };
+            let Some(slot) = self.take_slow() else { return taken };
+            *place = Some(each(slot));
+            taken += 1;
         }
-        taken
     }
 
-    /// Takes an object past the front (`kmem_cache_alloc`); `None` when the class is exhausted.
+    /// Takes an object past the front (`kmem_cache_alloc`), not stamped; `None` when the class is
+    /// exhausted.
     pub fn take_past_front(&mut self) -> Option<Slot<T>> {
         self.slab.take(Place::InUse).or_else(|| self.borrow(Place::InUse))
     }
 
-    /// Puts an object that this thread frees and keeps. One of another node goes there, where the
-    /// policy says so.
+    /// Puts an object that this thread frees and keeps, whoever's it was. One of another node goes
+    /// there, where the policy says so.
     #[inline]
-    pub fn put(&mut self, slot: Slot<T>) {
+    pub fn put(&mut self, mut slot: Slot<T>) {
         if self.sorts && self.depot.is_far(&slot) {
             return self.slab.give(slot, Place::InUse);
         }
+        slot.stamp(self.home);
         self.put_front(slot);
     }
 
+    /// Puts an object of this home.
     #[inline]
     fn put_front(&mut self, slot: Slot<T>) {
         slot.step(Place::InUse, Place::Cache);
@@ -216,46 +230,50 @@ impl<T: Recycle> Cache<T> {
         }
     }
 
-    /// Frees objects of one home, whose places in `from` are all filled; empties the places.
+    /// Frees objects of one home, which `each` finds in what lies in `from`: all places are filled,
+    /// and empty afterwards.
     #[inline]
-    pub fn free_bulk(&mut self, from: &mut [Option<Slot<T>>], home: &'static Home<T>) {
-        let step = |from: &[Option<Slot<T>>], to| {
-            if cfg!(feature = "audit") {
-                from.iter().flatten().for_each(|slot| slot.step(Place::InUse, to));
-            }
-        };
-        if std::ptr::eq(home, self.home) && !self.detours {
-            step(from, Place::Cache);
-            self.put_bulk(from);
-        } else if !std::ptr::eq(home, self.home)
-            && self.route == Route::Gather
-            && self.is_ours(home)
-        {
-            step(from, Place::Outbox);
-            self.gather_bulk(from, home);
+    pub fn free_bulk<U>(
+        &mut self,
+        from: &mut [Option<U>],
+        home: &'static Home<T>,
+        mut each: impl FnMut(U) -> Slot<T>,
+    ) {
+        let own = std::ptr::eq(home, self.home);
+        if own && !self.detours {
+            self.put_bulk(from, each);
+        } else if !own && self.route == Route::Gather && self.is_ours(home) {
+            self.gather_bulk(from, home, |item| {
+                let slot = each(item);
+                slot.step(Place::InUse, Place::Outbox);
+                slot
+            });
             // Every magazine is under way: what is left goes alone.
-            for slot in from.iter_mut().filter_map(Option::take) {
-                slot.step(Place::Outbox, Place::InUse);
-                home.post(slot);
-            }
+            from.iter_mut().filter_map(Option::take).for_each(|item| home.post(each(item)));
         } else {
-            from.iter_mut().filter_map(Option::take).for_each(|slot| self.free(slot, home));
+            let items = from.iter_mut().filter_map(Option::take);
+            items.for_each(|item| self.free(each(item), home));
         }
     }
 
-    /// Puts all of `from`, whose places are filled.
+    /// Puts all of `from`, whose places are filled with objects of this home.
     #[inline]
-    fn put_bulk(&mut self, mut from: &mut [Option<Slot<T>>]) {
+    fn put_bulk<U>(&mut self, mut from: &mut [Option<U>], mut each: impl FnMut(U) -> Slot<T>) {
+        let mut each = |item| {
+            let slot = each(item);
+            slot.step(Place::InUse, Place::Cache);
+            slot
+        };
         loop {
             let done = match &mut self.front {
-                Front::Magazines(magazines) => magazines.push_from(from),
-                Front::Stack(stack) => stack.push_from(from),
+                Front::Magazines(magazines) => magazines.push_from(from, &mut each),
+                Front::Stack(stack) => stack.push_from(from, &mut each),
             };
             let left = from.len() - done;
             // The front is full: one goes the slow way, which makes room.
             let Some((last, rest)) = from[..left].split_last_mut() else { return };
-            if let Some(slot) = last.take() {
-                self.put_slow(slot);
+            if let Some(item) = last.take() {
+                self.put_slow(each(item));
             }
             from = rest;
         }
@@ -334,6 +352,7 @@ impl<T: Recycle> Cache<T> {
         let home = self.home;
         let mut came = 0;
         for mut magazine in home.magazines() {
+            magazine.fetch_to_write();
             came += magazine.len();
             self.stats.parked(self.now_ns.saturating_sub(magazine.sent_ns), magazine.len());
             magazine.step_all(Place::Inbox, Place::Cache);
@@ -382,9 +401,17 @@ impl<T: Recycle> Cache<T> {
             Front::Magazines(magazines) => magazines.take_slow(&mut self.slab, &mut self.empties),
             Front::Stack(stack) => stack.take_slow(&mut self.slab),
         };
-        let slot = slot.or_else(|| self.borrow(Place::Cache));
-        self.stats.exhausted += u64::from(slot.is_none());
-        slot
+        let Some(mut slot) = slot.or_else(|| self.borrow(Place::Cache)) else {
+            self.stats.exhausted += 1;
+            return None;
+        };
+        // The front was empty, so all that it holds came just now.
+        slot.stamp(self.home);
+        match &mut self.front {
+            Front::Magazines(front) => front.for_each_loaded(|object| object.stamp(self.home)),
+            Front::Stack(stack) => stack.for_each_mut(|object| object.stamp(self.home)),
+        }
+        Some(slot)
     }
 
     fn pop_near(&mut self) -> Option<Slot<T>> {
@@ -462,14 +489,10 @@ impl<T: Recycle> Cache<T> {
     }
 }
 
-impl<T: Recycle> Front<T> {
-    #[inline]
-    fn pop_into(&mut self, out: &mut [Option<Slot<T>>]) -> usize {
-        match self {
-            Self::Magazines(magazines) => magazines.pop_into(out),
-            Self::Stack(stack) => stack.pop_into(out),
-        }
-    }
+#[cold]
+#[inline(never)]
+fn vacate<U>(places: &mut [Option<U>]) {
+    places.fill_with(|| None);
 }
 
 impl<T: Recycle> Drop for Cache<T> {

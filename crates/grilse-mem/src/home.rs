@@ -44,7 +44,7 @@ pub struct Home<T: Recycle> {
     counted: Box<[Padded<CountedList<T>>]>,
     /// Empty magazines that come back to who filled them.
     empties: Padded<List<Magazine<T>>>,
-    sleep: Padded<Sleep>,
+    mood: Padded<Mood>,
     said: Padded<Said>,
 }
 
@@ -52,7 +52,15 @@ pub struct Home<T: Recycle> {
 #[repr(align(128))]
 struct Padded<T>(T);
 
-/// What the owner last said of itself, for the ledger and for those who choose where to send.
+/// What those who send look at each time. It is seldom written, so the line stays shared.
+#[derive(Debug)]
+struct Mood {
+    sleep: Sleep,
+    /// How often the owner's cache had to go to the depot, wrapping.
+    misses: AtomicU32,
+}
+
+/// What the owner last said of itself, for the ledger: written every round.
 #[derive(Debug)]
 struct Said {
     /// Objects in its cache.
@@ -61,8 +69,6 @@ struct Said {
     outgoing: AtomicU32,
     /// Objects in its end of the slab.
     in_slab: AtomicU32,
-    /// How often its cache had to go to the depot, wrapping.
-    misses: AtomicU32,
 }
 
 impl<T: Recycle> Home<T> {
@@ -79,13 +85,8 @@ impl<T: Recycle> Home<T> {
             locked: Padded(Locked::new(depot.objects())),
             counted: depot.all().iter().map(|_| list_of_2025()).collect(),
             empties: Padded(List::new(depot.magazines(), Place::InUse)),
-            sleep: Padded(Sleep::new()),
-            said: Padded(Said {
-                cached: said(),
-                outgoing: said(),
-                in_slab: said(),
-                misses: said(),
-            }),
+            mood: Padded(Mood { sleep: Sleep::new(), misses: AtomicU32::new(0) }),
+            said: Padded(Said { cached: said(), outgoing: said(), in_slab: said() }),
         }))
     }
 
@@ -109,7 +110,7 @@ impl<T: Recycle> Home<T> {
     /// only where the owner is gone does the object go to the depot.
     pub fn post(&self, slot: Slot<T>) {
         match self.strays.0.push(slot, 1, Bound::NONE, Place::InUse) {
-            Ok(_) => _ = self.sleep.0.wake_starving(),
+            Ok(_) => _ = self.sleep().wake_starving(),
             Err(refused) => self.depot.give_one(refused.slot),
         }
     }
@@ -163,7 +164,7 @@ impl<T: Recycle> Home<T> {
         let objects = magazine.len() as u32;
         magazine.step_all(Place::Outbox, Place::Inbox);
         match self.inbox.0.push(magazine, objects, bound, Place::InUse) {
-            Ok(tell) => Ok(Sent { tell, woken: self.sleep.0.wake_starving() }),
+            Ok(tell) => Ok(Sent { tell, woken: self.sleep().wake_starving() }),
             Err(mut refused) => {
                 refused.slot.step_all(Place::Inbox, Place::Outbox);
                 Err(refused)
@@ -232,17 +233,17 @@ impl<T: Recycle> Home<T> {
     /// Notes that the owner's cache went to the depot.
     pub(crate) fn missed(&self) {
         // Only the owner writes it, so no locked instruction is needed.
-        let misses = self.said.0.misses.load(Ordering::Relaxed);
-        self.said.0.misses.store(misses.wrapping_add(1), Ordering::Relaxed);
+        let misses = self.misses();
+        self.mood.0.misses.store(misses.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// How often that was, wrapping.
     pub(crate) fn misses(&self) -> u32 {
-        self.said.0.misses.load(Ordering::Relaxed)
+        self.mood.0.misses.load(Ordering::Relaxed)
     }
 
     pub(crate) fn sleep(&self) -> &Sleep {
-        &self.sleep.0
+        &self.mood.0.sleep
     }
 }
 

@@ -3,6 +3,8 @@
 //! An array, not a list: whoever takes from it knows the addresses ahead and can prefetch, and
 //! whoever moves it touches no object at all.
 
+use std::mem;
+
 use crate::arena::{Recycle, Slot};
 use crate::depot::Depot;
 use crate::home::Home;
@@ -67,23 +69,37 @@ impl<T: Recycle> Magazine<T> {
         Ok(())
     }
 
-    /// Moves as many of the objects put last as `out` has empty places to `out`, and returns how
-    /// many those were. All places of `out` must be empty.
+    /// Moves as many of the objects put last as `out` has places, all of them empty, to `out`, as
+    /// what `each` makes of them, and returns how many those were.
     #[inline]
-    pub fn pop_into(&mut self, out: &mut [Option<Slot<T>>]) -> usize {
+    pub(crate) fn pop_into<U>(
+        &mut self,
+        out: &mut [Option<U>],
+        mut each: impl FnMut(Slot<T>) -> U,
+    ) -> usize {
         let n = out.len().min(self.len);
-        self.items[self.len - n..self.len].swap_with_slice(&mut out[..n]);
+        let items = &mut self.items[self.len - n..self.len];
         self.len -= n;
+        for (place, item) in out.iter_mut().zip(items) {
+            fill(place, item.take().map(&mut each));
+        }
         n
     }
 
     /// Takes objects from the back of `from`, all of whose places are filled, as many as there is
-    /// room for, and returns how many those were.
+    /// room for, and returns how many those were. `each` finds the object in what lies there.
     #[inline]
-    pub fn push_from(&mut self, from: &mut [Option<Slot<T>>]) -> usize {
+    pub(crate) fn push_from<U>(
+        &mut self,
+        from: &mut [Option<U>],
+        mut each: impl FnMut(U) -> Slot<T>,
+    ) -> usize {
         let n = from.len().min(CAPACITY - self.len);
         let at = from.len() - n;
-        self.items[self.len..self.len + n].swap_with_slice(&mut from[at..]);
+        let places = &mut self.items[self.len..self.len + n];
+        for (place, item) in places.iter_mut().zip(&mut from[at..]) {
+            fill(place, item.take().map(&mut each));
+        }
         self.len += n;
         n
     }
@@ -110,6 +126,13 @@ impl<T: Recycle> Magazine<T> {
         self.len = kept;
     }
 
+    /// Fetches what a taker writes of each object.
+    pub(crate) fn fetch_objects(&self) {
+        if T::WRITTEN > 0 {
+            self.items[..self.len].iter().flatten().for_each(Slot::fetch_to_write);
+        }
+    }
+
     /// Takes one after the other, the one put last first.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Slot<T>> {
         std::iter::from_fn(|| self.pop())
@@ -124,7 +147,19 @@ impl<T: Recycle> Magazine<T> {
     }
 }
 
+/// Fills a place that is known to be empty: not to look for something to drop is what lets a loop
+/// move several objects with one instruction.
+#[inline]
+fn fill<U>(place: &mut Option<U>, item: Option<U>) {
+    let before = mem::replace(place, item);
+    debug_assert!(before.is_none(), "an empty place");
+    mem::forget(before);
+}
+
 impl<T: Recycle> Recycle for Magazine<T> {
+    /// All of it: it is filled from the front, and emptied from the back.
+    const WRITTEN: usize = size_of::<Self>().div_ceil(64);
+
     /// A magazine that nobody owns any more goes to its depot with all that it holds.
     fn recycle(slot: Slot<Self>) {
         slot.depot.give(slot);

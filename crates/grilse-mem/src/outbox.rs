@@ -86,14 +86,15 @@ impl<T: Recycle> Outbox<T> {
     /// Puts as many from the back of `from`, all of whose places are filled, as the magazine has
     /// room for. Returns how many those were, and how many are gathered for that home.
     #[inline]
-    pub(crate) fn push_from(
+    pub(crate) fn push_from<U>(
         &mut self,
         home: &'static Home<T>,
-        from: &mut [Option<Slot<T>>],
+        from: &mut [Option<U>],
+        each: impl FnMut(U) -> Slot<T>,
         empty: impl FnOnce() -> Option<Slot<Magazine<T>>>,
     ) -> (usize, usize) {
         let Some(magazine) = self.open(home, empty) else { return (0, 0) };
-        let done = magazine.push_from(from);
+        let done = magazine.push_from(from, each);
         let gathered = magazine.len();
         self.objects += done;
         (done, gathered)

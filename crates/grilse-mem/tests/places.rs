@@ -97,7 +97,7 @@ impl World {
             }
             Op::TakeBulk(who) => {
                 let mut burst = [const { None }; 7];
-                let taken = self.cache(who).take_bulk(&mut burst);
+                let taken = self.cache(who).take_bulk(&mut burst, |slot| slot);
                 assert!(burst.iter().position(Option::is_none).unwrap_or(7) == taken);
                 burst.into_iter().for_each(|slot| self.hold(slot));
             }

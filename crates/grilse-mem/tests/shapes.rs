@@ -139,7 +139,7 @@ impl World {
             }
             Op::TakeBulk => {
                 let mut burst = [const { None }; 11];
-                let taken = cache.take_bulk(&mut burst);
+                let taken = cache.take_bulk(&mut burst, |slot| slot);
                 assert_eq!(burst.iter().position(Option::is_none).unwrap_or(11), taken);
                 burst.into_iter().for_each(|slot| self.hold(slot));
             }

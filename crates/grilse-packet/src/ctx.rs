@@ -22,9 +22,6 @@ pub struct Ctx {
     data: Cache<Counted<Data>>,
     returns: Returns,
     home: &'static Home<Shell>,
-    /// The home of a taken shell that nothing is to be done about: this one. Of a memory of several
-    /// nodes none, as each shell is looked at.
-    usual: *const Home<Shell>,
     policy: Snapshot,
     /// The time of this round, in nanoseconds of the engine's clock.
     pub now_ns: u64,
@@ -73,23 +70,17 @@ impl fmt::Display for NoMagazines {
 
 impl std::error::Error for NoMagazines {}
 
-/// Shells that are taken or freed together.
-const BURST: usize = 32;
-
 impl Ctx {
     /// Sits down, on the thread that will use the context.
     ///
     /// # Errors
     /// [`NoMagazines`] where too many contexts exist.
     pub fn new(seat: Seat) -> Result<Self, NoMagazines> {
-        let shells = Cache::new(seat.homes.shells).ok_or(NoMagazines)?;
-        let usual = if shells.has_peers() { ptr::dangling() } else { seat.homes.shells };
         Ok(Self {
-            shells,
+            shells: Cache::new(seat.homes.shells).ok_or(NoMagazines)?,
             data: Cache::new(seat.homes.data).ok_or(NoMagazines)?,
             returns: Returns::new(),
             home: seat.homes.shells,
-            usual,
             policy: Snapshot::default(),
             now_ns: 0,
             drops: Drops::default(),
@@ -175,25 +166,34 @@ impl Ctx {
             }
             return done;
         }
-        for places in out.chunks_mut(BURST) {
-            let mut burst = [const { None }; BURST];
-            let taken = self.shells.take_bulk(&mut burst[..places.len()]);
-            let shells = burst[..taken].iter_mut().filter_map(Option::take);
-            for (place, shell) in places.iter_mut().zip(shells) {
-                let mut shell = self.stamp(shell);
-                if matches!(shell.data, DataOwner::None) {
-                    let Some(with_data) = self.attach_data(shell) else { return done };
-                    shell = with_data;
-                }
-                let mut skb = Skb::from_shell(shell);
-                skb.reset();
-                *place = Some(skb);
-                done += 1;
-            }
-            if taken < places.len() {
-                break;
-            }
+        let mut whole = true;
+        let taken = self.shells.take_bulk(out, |shell| {
+            whole &= shell.has_data();
+            let mut skb = Skb::from_shell(shell);
+            skb.reset();
+            skb
+        });
+        if self.shells.has_peers() {
+            self.note_all(&mut out[..taken]);
         }
+        if whole { taken } else { self.complete(&mut out[..taken]) }
+    }
+
+    /// Gives data to those of the packets that have none; returns how many have some then, from the
+    /// first on. The others are put back.
+    #[cold]
+    #[inline(never)]
+    fn complete(&mut self, skbs: &mut [Option<Skb>]) -> usize {
+        let mut done = 0;
+        for place in skbs.iter_mut() {
+            let Some(shell) = place.take().map(Skb::into_shell) else { break };
+            let with_data = if shell.has_data() { Some(shell) } else { self.attach_data(shell) };
+            let Some(shell) = with_data else { break };
+            *place = Some(Skb::from_shell(shell));
+            done += 1;
+        }
+        let others = skbs[done..].iter_mut().filter_map(Option::take);
+        others.for_each(|skb| self.shells.put(skb.into_shell()));
         done
     }
 
@@ -201,24 +201,15 @@ impl Ctx {
     /// does one by one, and empties their places. Plain packets of one home go together.
     #[inline]
     pub fn consume_bulk(&mut self, from: &mut [Option<Skb>]) {
-        for places in from.chunks_mut(BURST) {
-            let mut burst = [const { None }; BURST];
-            let (mut n, mut burst_home) = (0, self.home);
-            for skb in places.iter_mut().filter_map(Option::take) {
-                let shell = skb.into_shell();
-                match shell.home {
-                    Some(home) if shell.is_plain() && self.policy.policy.head_cache => {
-                        if !std::ptr::eq(home, burst_home) {
-                            self.shells.free_bulk(&mut burst[..n], burst_home);
-                            (n, burst_home) = (0, home);
-                        }
-                        burst[n] = Some(shell);
-                        n += 1;
-                    }
-                    _ => self.consume(Skb::from_shell(shell)),
-                }
+        let mut left = from;
+        while !left.is_empty() {
+            let run = if self.policy.policy.head_cache { plain_run(left) } else { None };
+            let (here, rest) = left.split_at_mut(run.map_or(1, |(_, len)| len));
+            match run {
+                Some((home, _)) => self.shells.free_bulk(here, home, Skb::into_shell),
+                None => here.iter_mut().filter_map(Option::take).for_each(|skb| self.consume(skb)),
             }
-            self.shells.free_bulk(&mut burst[..n], burst_home);
+            left = rest;
         }
     }
 
@@ -255,8 +246,8 @@ impl Ctx {
         let none = shell.head.replace(frame);
         debug_assert!(none.is_none(), "a fresh packet has no frame");
         mem::forget(none);
-        shell.start = start as u32;
-        shell.linear = len as u32;
+        shell.start = start as u16;
+        shell.linear = len as u16;
         shell.len = len as u32;
         shell.truesize += size as u32;
         Ok(skb)
@@ -297,31 +288,26 @@ impl Ctx {
         self.on_drop = Some(hook);
     }
 
-    /// Says that the shell is of this home; where it says so already, its line stays as it is.
-    #[inline]
-    fn stamp(&mut self, mut shell: Slot<Shell>) -> Slot<Shell> {
-        if shell.home.map_or(ptr::null(), ptr::from_ref) == self.usual {
-            return shell;
-        }
-        shell.home = Some(self.home);
-        if self.shells.has_peers() { self.shells.note(shell) } else { shell }
+    /// Counts taken packets by their nodes, where there are several.
+    #[cold]
+    #[inline(never)]
+    fn note_all(&mut self, skbs: &mut [Option<Skb>]) {
+        let mut note = |skb: Skb| Skb::from_shell(self.shells.note(skb.into_shell()));
+        skbs.iter_mut().for_each(|place| *place = place.take().map(&mut note));
     }
 
-    /// A shell with data, stamped with this home.
+    /// A shell with data.
     #[inline]
     pub(crate) fn take_shell(&mut self) -> Option<Slot<Shell>> {
         let shell = self.shells.take()?;
-        let shell = self.stamp(shell);
-        if matches!(shell.data, DataOwner::None) {
-            return self.attach_data(shell);
-        }
-        Some(shell)
+        let shell = if self.shells.has_peers() { self.shells.note(shell) } else { shell };
+        if shell.has_data() { Some(shell) } else { self.attach_data(shell) }
     }
 
     /// A shell without data, for a clone: the data that it had waits in the cache.
     pub(crate) fn take_bare_shell(&mut self) -> Option<Slot<Shell>> {
         let shell = self.shells.take()?;
-        let mut shell = self.stamp(shell);
+        let mut shell = if self.shells.has_peers() { self.shells.note(shell) } else { shell };
         if !self.policy.policy.head_cache {
             give_up_head(&mut shell, &mut self.data);
         } else if let DataOwner::Sole(data) = mem::replace(&mut shell.data, DataOwner::None) {
@@ -367,6 +353,19 @@ impl Ctx {
             self.consume(skb);
         }
     }
+}
+
+/// The home of the first packet, and how many from it on are plain and of that home; `None` where
+/// the first one is not plain.
+#[inline]
+fn plain_run(skbs: &[Option<Skb>]) -> Option<(&'static Home<Shell>, usize)> {
+    let home = skbs.first()?.as_ref()?.shell().home?;
+    let alike = |skb: &Skb| {
+        let shell = skb.shell();
+        shell.is_plain() && shell.home.is_some_and(|its| ptr::eq(its, home))
+    };
+    let run = skbs.iter().take_while(|skb| skb.as_ref().is_some_and(alike)).count();
+    (run > 0).then_some((home, run))
 }
 
 /// A head that no cache keeps goes to the slab without its shell (`skb_free_head`).

@@ -1,6 +1,7 @@
 //! Cutting at either end of what stands behind the linear part, and heads that change place.
 
 use std::mem;
+use std::ops::Range;
 
 use grilse_mem::FrameSlice;
 
@@ -125,28 +126,29 @@ impl Skb {
     /// Moves the linear bytes to a small head of this skb's own, with room for `need` linear bytes.
     /// Bytes of a frame that do not have to move stay behind as the first fragment.
     pub(crate) fn rebuild_head(&mut self, need: usize) -> Result<(), NoRoom> {
-        if need > HEAD_SIZE - SMALL_START {
+        let small_start = usize::from(SMALL_START);
+        if need > HEAD_SIZE - small_start {
             return Err(NoRoom);
         }
         self.unshare_data()?;
         let shell = self.shell_mut();
+        let Range { start, end } = shell.range();
         let Some(data) = shell.data.sole() else { return Err(NoRoom) };
-        let (start, linear) = (shell.start as usize, shell.linear as usize);
         let Some(mut frame) = shell.head.take() else {
             // A small head of our own: what lacks is room at its back, so the bytes move up.
-            copy_within(&mut data.small, start..start + linear, SMALL_START);
-            shell.start = SMALL_START as u32;
+            copy_within(&mut data.small, start..end, small_start);
+            shell.start = SMALL_START;
             return Ok(());
         };
-        let moved = linear.min(need);
-        let rest = start + moved..start + linear;
+        let moved = need.min(end - start);
+        let rest = start + moved..end;
         if !rest.is_empty() && data.frags.is_full() {
             shell.head = Some(frame);
             return Err(NoRoom);
         }
-        copy(&mut data.small[SMALL_START..], &frame.bytes()[start..start + moved]);
-        shell.start = SMALL_START as u32;
-        shell.linear = moved as u32;
+        copy(&mut data.small[small_start..], &frame.bytes()[start..start + moved]);
+        shell.start = SMALL_START;
+        shell.linear = moved as u16;
         if rest.is_empty() {
             shell.truesize -= frame.frame_size() as u32;
         } else {
@@ -161,10 +163,9 @@ impl Skb {
     pub(crate) fn steal_head(&mut self, skip: usize) -> Option<FrameSlice> {
         let shell = self.shell_mut();
         let mut frame = shell.head.take()?;
-        let start = shell.start as usize;
-        frame.set_range(start + skip..start + shell.linear as usize);
-        let taken = mem::take(&mut shell.linear);
-        shell.len -= taken;
+        let Range { start, end } = shell.range();
+        frame.set_range(start + skip..end);
+        shell.len -= u32::from(mem::take(&mut shell.linear));
         shell.truesize -= frame.frame_size() as u32;
         Some(frame)
     }

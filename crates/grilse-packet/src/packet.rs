@@ -114,7 +114,7 @@ impl Skb {
     /// Moves the bytes of `other` behind its first `skip` to free fragment slots of the last packet
     /// of this one, and says whether that could be done; if not, nothing changed.
     fn take_frags(&mut self, other: &mut Skb, skip: usize) -> bool {
-        let linear = other.shell().linear as usize;
+        let linear = usize::from(other.shell().linear);
         let stolen = linear > skip;
         if stolen && other.shell().head.is_none() {
             return false;

@@ -63,7 +63,7 @@ impl Skb {
 
     /// Makes the first `n` bytes linear, and their bytes this skb's alone to write.
     pub(crate) fn writable(&mut self, n: usize) -> Option<&mut [u8]> {
-        if n > self.shell().linear as usize {
+        if n > usize::from(self.shell().linear) {
             self.pull_to_linear(n).ok()?;
         }
         if self.head_bytes_mut().is_none() {
@@ -81,8 +81,7 @@ impl Skb {
 fn copy_data(shell: &Shell, shared: &Shared<Data>) -> Option<Slot<Counted<Data>>> {
     let mut slot = shared.depot.take_one()?;
     if shell.head.is_none() {
-        let range = shell.start as usize..(shell.start + shell.linear) as usize;
-        copy(&mut slot.small[range.clone()], &shared.small[range]);
+        copy(&mut slot.small[shell.range()], &shared.small[shell.range()]);
     }
     for frag in shared.frags.iter() {
         let pushed = slot.frags.push(FrameSlice::clone(frag));

@@ -1,7 +1,8 @@
 //! The two objects that an skb is made of.
 //!
-//! A [`Shell`] is the metadata block, four cache lines: the first is all that taking and freeing
-//! touch, the second is what offload and devices read. A [`Data`] is the small head and the shared
+//! A [`Shell`] is the metadata block, three cache lines: the first is all that freeing looks at,
+//! the second is what offload and devices read, and the third is of the few packets that are chained
+//! or owe somebody a call. A [`Data`] is the small head and the shared
 //! info (fragments and frag list) that clones share. The shell owns its data also while it lies in
 //! a cache, so that one pop takes both.
 //!
@@ -12,9 +13,10 @@
 //! fragments and all chained packets; the flags tell whether the data holds fragments or a chain, so
 //! that the plain packet never touches the data's info.
 
-use std::{fmt, mem};
+use std::ops::Range;
+use std::{fmt, mem, ptr};
 
-use grilse_mem::{Counted, Depot, FrameSlice, Home, Recycle, Share, Shared, Slot};
+use grilse_mem::{Counted, Depot, FramePool, FrameSlice, Home, Recycle, Share, Shared, Slot};
 use grilse_wire::Meta;
 
 use crate::Skb;
@@ -45,7 +47,8 @@ pub const HEADROOM: usize = 128;
 
 /// Where the packet begins in a fresh small head: at least [`HEADROOM`], and at the start of a cache
 /// line.
-pub(crate) const SMALL_START: usize = (SMALL_OFFSET + HEADROOM).next_multiple_of(64) - SMALL_OFFSET;
+pub(crate) const SMALL_START: u16 =
+    ((SMALL_OFFSET + HEADROOM).next_multiple_of(64) - SMALL_OFFSET) as u16;
 const SMALL_OFFSET: usize = CELL_HEAD + 8 + mem::offset_of!(Data, small);
 
 /// The cell puts eight bytes of its own before it, so the first part fills up a cache line.
@@ -56,9 +59,10 @@ pub(crate) struct Shell {
     pub(crate) data: DataOwner,
     /// The frame that the linear bytes stand in, whole; `None`: they stand in the small head.
     pub(crate) head: Option<FrameSlice>,
-    pub(crate) start: u32,
-    pub(crate) linear: u32,
+    pub(crate) start: u16,
+    pub(crate) linear: u16,
     pub(crate) len: u32,
+    pub(crate) truesize: u32,
     pub(crate) has_frags: bool,
     pub(crate) has_chain: bool,
     pub(crate) has_destructor: bool,
@@ -69,7 +73,6 @@ pub(crate) struct Shell {
     pub(crate) next: Option<Skb>,
     /// What is owed to somebody outside when the packet is done with.
     pub(crate) destructor: Option<Destructor>,
-    pub(crate) truesize: u32,
 }
 
 /// Called once, when the packet that it was set on is released: on whichever thread that is, and
@@ -79,6 +82,8 @@ pub type Destructor = Box<dyn FnOnce() + Send + Sync>;
 /// Bytes of a cell before its value.
 const CELL_HEAD: usize = 8;
 const _: () = assert!(CELL_HEAD + mem::offset_of!(Shell, meta) == 64);
+// `start` and `linear` count the bytes of any frame, and of the small head.
+const _: () = assert!(FramePool::SIZES.end <= 1 << 16 && HEAD_SIZE < 1 << 16);
 const _: () = assert!(CELL_HEAD + size_of::<Shell>() <= 192);
 
 /// Who owns the data of a shell.
@@ -129,24 +134,42 @@ impl Shell {
             home: None,
             data: DataOwner::None,
             head: None,
-            start: SMALL_START as u32,
+            start: SMALL_START,
             linear: 0,
             len: 0,
+            truesize: UNIT_TRUESIZE,
             has_frags: false,
             has_chain: false,
             has_destructor: false,
             meta: Meta::default(),
             next: None,
             destructor: None,
-            truesize: UNIT_TRUESIZE,
         }
+    }
+
+    /// Whether it has data: else its clones went last.
+    #[inline]
+    pub(crate) fn has_data(&self) -> bool {
+        !matches!(self.data, DataOwner::None)
     }
 
     /// Whether it holds nothing that [`release`](Self::release) would let go of.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        let nothing = !self.has_frags && !self.has_chain && !self.has_destructor;
-        nothing && self.head.is_none() && matches!(self.data, DataOwner::Sole(_))
+        !self.has_more() && self.head.is_none() && matches!(self.data, DataOwner::Sole(_))
+    }
+
+    /// Whether it holds what most packets do not. The flags are read as one: no branch for each.
+    #[inline]
+    fn has_more(&self) -> bool {
+        self.has_frags | self.has_chain | self.has_destructor
+    }
+
+    /// Where the linear bytes stand in the head.
+    #[inline]
+    pub(crate) fn range(&self) -> Range<usize> {
+        let start = usize::from(self.start);
+        start..start + usize::from(self.linear)
     }
 
     /// Lets go of all that has a meaning outside: fragments, frame, chained packets, shared data.
@@ -159,8 +182,7 @@ impl Shell {
         {
             free(frame);
         }
-        let plain = !self.has_frags && !self.has_chain && !self.has_destructor;
-        if !plain || !matches!(self.data, DataOwner::Sole(_)) {
+        if self.has_more() || !matches!(self.data, DataOwner::Sole(_)) {
             self.release_rest(&mut free);
         }
     }
@@ -286,6 +308,9 @@ impl Frags {
 impl Recycle for Shell {
     const BYTES: u32 = UNIT_TRUESIZE;
 
+    /// Up to the end of the metadata: what [`Skb::reset`] writes.
+    const WRITTEN: usize = 2;
+
     /// An skb that goes out of scope without a context: released here, and posted home.
     fn recycle(mut slot: Slot<Self>) {
         slot.release(drop);
@@ -294,6 +319,14 @@ impl Recycle for Shell {
             // Only a shell that was never taken has no home, and those lie in magazines. It stays
             // out of use, and the ledger shows it.
             None => mem::forget(slot),
+        }
+    }
+
+    /// Where the shell says so already, its line stays as it is.
+    #[inline]
+    fn stamp(&mut self, home: &'static Home<Self>) {
+        if !self.home.is_some_and(|stamped| ptr::eq(stamped, home)) {
+            self.home = Some(home);
         }
     }
 }

@@ -101,7 +101,7 @@ impl Skb {
     #[inline]
     pub fn linear(&self) -> &[u8] {
         let shell = &*self.0;
-        let range = shell.start as usize..(shell.start + shell.linear) as usize;
+        let range = shell.range();
         match (&shell.head, shell.data.get()) {
             (Some(frame), _) => &frame.bytes()[range],
             (None, Some(data)) => &data.small[range],
@@ -114,18 +114,18 @@ impl Skb {
     #[inline]
     pub fn linear_mut(&mut self) -> Option<&mut [u8]> {
         let shell = &*self.0;
-        let range = shell.start as usize..(shell.start + shell.linear) as usize;
+        let range = shell.range();
         Some(&mut self.head_bytes_mut()?[range])
     }
 
     /// Bytes in front of the packet that [`push`](Self::push) can take.
     pub fn headroom(&self) -> usize {
-        self.0.start as usize
+        self.0.start.into()
     }
 
     /// Bytes behind the linear part that [`put`](Self::put) can take.
     pub fn tailroom(&self) -> usize {
-        self.head_size() - (self.0.start + self.0.linear) as usize
+        self.head_size() - self.0.range().end
     }
 
     /// Grows the packet at the front by `n` bytes, which keep whatever values they have, and
@@ -136,11 +136,11 @@ impl Skb {
     #[inline]
     pub fn push(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
         let shell = &mut *self.0;
-        let (old, end) = (shell.start as usize, (shell.start + shell.linear) as usize);
+        let Range { start: old, end } = shell.range();
         let start = old.checked_sub(n).ok_or(NoRoom)?;
         let bytes = head_bytes(&mut shell.head, &mut shell.data).ok_or(NoRoom)?;
-        shell.start = start as u32;
-        shell.linear += n as u32;
+        shell.start = start as u16;
+        shell.linear += n as u16;
         shell.len += n as u32;
         Ok(&mut bytes[start..end])
     }
@@ -148,9 +148,9 @@ impl Skb {
     /// Removes up to `n` bytes from the front, and returns how many that were: fewer only where the
     /// packet ends, or where no memory is left to part from a clone.
     pub fn pull(&mut self, n: usize) -> usize {
-        let linear = n.min(self.0.linear as usize);
-        self.0.start += linear as u32;
-        self.0.linear -= linear as u32;
+        let linear = n.min(self.0.linear.into());
+        self.0.start += linear as u16;
+        self.0.linear -= linear as u16;
         self.0.len -= linear as u32;
         if linear == n { n } else { linear + self.pull_frags(n - linear) }
     }
@@ -167,10 +167,10 @@ impl Skb {
         if shell.has_frags || shell.has_chain {
             return Err(NoRoom);
         }
+        let end = shell.range().end;
         let bytes = head_bytes(&mut shell.head, &mut shell.data).ok_or(NoRoom)?;
-        let end = (shell.start + shell.linear) as usize;
         let new = bytes.get_mut(end..).and_then(|room| room.get_mut(..n)).ok_or(NoRoom)?;
-        shell.linear += n as u32;
+        shell.linear += n as u16;
         shell.len += n as u32;
         Ok(new)
     }
@@ -181,13 +181,13 @@ impl Skb {
     /// [`NoRoom`] where no memory is left to part from a clone.
     pub fn trim(&mut self, len: usize) -> Result<(), NoRoom> {
         let Some(excess) = self.len().checked_sub(len) else { return Ok(()) };
-        let behind = self.len() - self.0.linear as usize;
+        let behind = self.len() - usize::from(self.0.linear);
         if excess.min(behind) > 0 {
             self.trim_frags(excess.min(behind))?;
         }
-        let linear = excess.saturating_sub(behind) as u32;
-        self.0.linear -= linear;
-        self.0.len -= linear;
+        let linear = excess.saturating_sub(behind);
+        self.0.linear -= linear as u16;
+        self.0.len -= linear as u32;
         Ok(())
     }
 
@@ -262,7 +262,7 @@ impl Skb {
     /// # Errors
     /// [`NoRoom`] where the packet is shorter than `n`, or no head has room for `n`.
     pub fn pull_to_linear(&mut self, n: usize) -> Result<&[u8], NoRoom> {
-        let have = self.0.linear as usize;
+        let have = usize::from(self.0.linear);
         if n > have {
             self.pull_tail(n - have)?;
         }
@@ -271,7 +271,7 @@ impl Skb {
 
     #[cold]
     fn pull_tail(&mut self, more: usize) -> Result<(), NoRoom> {
-        let have = self.0.linear as usize;
+        let have = usize::from(self.0.linear);
         if more > self.len() - have {
             return Err(NoRoom);
         }
@@ -289,12 +289,12 @@ impl Skb {
     /// are known to be; they still stand behind it too.
     fn gather(&mut self, more: usize) -> Option<()> {
         let shell = &mut *self.0;
+        let end = shell.range().end;
         let Data { frags, chain, small, .. } = shell.data.sole()?;
         let head = match &mut shell.head {
             Some(frame) => frame.bytes_mut()?,
             None => &mut small[..],
         };
-        let end = (shell.start + shell.linear) as usize;
         let mut to = &mut head[end..end + more];
         let chained = chain.iter().flat_map(Skb::own_pieces);
         for piece in frags.iter().map(FrameSlice::bytes).chain(chained) {
@@ -306,7 +306,7 @@ impl Skb {
                 break;
             }
         }
-        shell.linear += more as u32;
+        shell.linear += more as u16;
         shell.len += more as u32;
         Some(())
     }
@@ -330,14 +330,11 @@ impl Skb {
     #[inline]
     pub(crate) fn reset(&mut self) {
         let shell = &mut *self.0;
-        shell.start = SMALL_START as u32;
+        shell.start = SMALL_START;
         shell.linear = 0;
         shell.len = 0;
+        shell.truesize = UNIT_TRUESIZE;
         shell.meta = Meta::default();
-        // On a line that the plain packet need not dirty.
-        if shell.truesize != UNIT_TRUESIZE {
-            shell.truesize = UNIT_TRUESIZE;
-        }
     }
 
     /// The bytes of `range`, piece by piece.

@@ -94,7 +94,7 @@ impl<T: Recycle> Cache<T> {
             Front::Stack(_) => {
                 while let Some(slot) = magazine.pop() {
                     slot.step(Place::Cache, Place::InUse);
-                    self.put(slot);
+                    self.put_front(slot);
                 }
                 self.empties.give_back(magazine);
             }
@@ -116,11 +116,17 @@ impl<T: Recycle> Cache<T> {
     }
 
     /// Gathers all of `from`, whose places are filled; what finds no magazine stays there.
-    pub(super) fn gather_bulk(&mut self, mut from: &mut [Option<Slot<T>>], home: &'static Home<T>) {
+    #[inline]
+    pub(super) fn gather_bulk<U>(
+        &mut self,
+        mut from: &mut [Option<U>],
+        home: &'static Home<T>,
+        mut each: impl FnMut(U) -> Slot<T>,
+    ) {
         while !from.is_empty() {
             let Self { outbox, empties, .. } = self;
             let left = from.len();
-            let (done, gathered) = outbox.push_from(home, from, || empties.take());
+            let (done, gathered) = outbox.push_from(home, from, &mut each, || empties.take());
             if done == 0 {
                 return;
             }

@@ -23,6 +23,8 @@ pub(crate) struct Magazines<T: Recycle> {
     spare: Slot<Magazine<T>>,
     /// Magazines that hold something: they came home, or were adopted.
     stock: Vec<Slot<Magazine<T>>>,
+    /// Objects in stock: counted, as to look at every magazine would be a line for each.
+    stocked: usize,
     /// Magazines that the policy leaves room for, at hand and in stock.
     most: usize,
 }
@@ -31,7 +33,7 @@ impl<T: Recycle> Magazines<T> {
     /// An empty front; `None` when the depot has no magazine left for it.
     pub(crate) fn new(depot: &'static Depot<T>) -> Option<Self> {
         let (loaded, spare) = (depot.take_empty()?, depot.take_empty()?);
-        Some(Self { depot, loaded, spare, stock: Vec::new(), most: 2 })
+        Some(Self { depot, loaded, spare, stock: Vec::new(), stocked: 0, most: 2 })
     }
 
     /// Leaves room for so many objects, in whole magazines and two at least; beyond those for no more
@@ -41,7 +43,7 @@ impl<T: Recycle> Magazines<T> {
         let limit = limit.min(self.depot.capacity() as usize / 8);
         self.most = limit / Magazine::<T>::CAPACITY;
         while self.stock.len() + 2 > self.most
-            && let Some(magazine) = self.stock.pop()
+            && let Some(magazine) = self.pop_stock()
         {
             give(magazine, slab, empties);
         }
@@ -53,8 +55,12 @@ impl<T: Recycle> Magazines<T> {
     }
 
     #[inline]
-    pub(crate) fn pop_into(&mut self, out: &mut [Option<Slot<T>>]) -> usize {
-        self.loaded.pop_into(out)
+    pub(crate) fn pop_into<U>(
+        &mut self,
+        out: &mut [Option<U>],
+        each: impl FnMut(Slot<T>) -> U,
+    ) -> usize {
+        self.loaded.pop_into(out, each)
     }
 
     #[inline]
@@ -63,8 +69,17 @@ impl<T: Recycle> Magazines<T> {
     }
 
     #[inline]
-    pub(crate) fn push_from(&mut self, from: &mut [Option<Slot<T>>]) -> usize {
-        self.loaded.push_from(from)
+    pub(crate) fn push_from<U>(
+        &mut self,
+        from: &mut [Option<U>],
+        each: impl FnMut(U) -> Slot<T>,
+    ) -> usize {
+        self.loaded.push_from(from, each)
+    }
+
+    /// Calls `each` with every object of the loaded magazine.
+    pub(crate) fn for_each_loaded(&mut self, each: impl FnMut(&mut T)) {
+        self.loaded.for_each_mut(each);
     }
 
     /// An object of the other magazines at hand.
@@ -73,7 +88,8 @@ impl<T: Recycle> Magazines<T> {
             mem::swap(&mut self.loaded, &mut self.spare);
         }
         if self.loaded.is_empty() {
-            let full = self.stock.pop()?;
+            let full = self.pop_stock()?;
+            full.fetch_objects();
             self.load(full, empties);
         }
         self.loaded.pop()
@@ -137,6 +153,7 @@ impl<T: Recycle> Magazines<T> {
         empties: &mut Empties<T>,
     ) -> bool {
         if self.stock.len() + 2 < self.most {
+            self.stocked += magazine.len();
             self.stock.push(magazine);
             return false;
         }
@@ -145,8 +162,7 @@ impl<T: Recycle> Magazines<T> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        let stock: usize = self.stock.iter().map(|magazine| magazine.len()).sum();
-        self.loaded.len() + self.spare.len() + stock
+        self.loaded.len() + self.spare.len() + self.stocked
     }
 
     /// Gives all to the depot or the slab.
@@ -161,6 +177,13 @@ impl<T: Recycle> Magazines<T> {
             }
         }
         self.stock.drain(..).for_each(|magazine| give(magazine, slab, empties));
+        self.stocked = 0;
+    }
+
+    fn pop_stock(&mut self) -> Option<Slot<Magazine<T>>> {
+        let magazine = self.stock.pop()?;
+        self.stocked -= magazine.len();
+        Some(magazine)
     }
 
     fn load(&mut self, full: Slot<Magazine<T>>, empties: &mut Empties<T>) {
@@ -209,6 +232,7 @@ impl<T: Recycle> Empties<T> {
     /// Takes in those that came back.
     pub(crate) fn collect(&mut self) {
         for magazine in self.home.empties() {
+            magazine.fetch_to_write();
             self.keep(magazine);
         }
     }

@@ -83,6 +83,7 @@ impl<T: Recycle> Cache<T> {
         }
         self.stats.to_depot += given as u64;
         self.stats.adopted += magazine.len() as u64;
+        magazine.for_each_mut(|object| object.stamp(self.home));
         self.keep(magazine);
     }
 }

@@ -82,14 +82,18 @@ impl<T: Recycle> Stack<T> {
         Some(slot)
     }
 
-    /// Moves as many of the objects put last as there are places to `out`; returns how many those
-    /// were.
+    /// Moves as many of the objects put last as there are places to `out`, as what `each` makes of
+    /// them; returns how many those were.
     #[inline]
-    pub(crate) fn pop_into(&mut self, out: &mut [Option<Slot<T>>]) -> usize {
+    pub(crate) fn pop_into<U>(
+        &mut self,
+        out: &mut [Option<U>],
+        mut each: impl FnMut(Slot<T>) -> U,
+    ) -> usize {
         let n = out.len().min(self.items.len());
         let at = self.items.len() - n;
         for (place, slot) in out.iter_mut().zip(self.items.drain(at..).rev()) {
-            *place = Some(slot);
+            *place = Some(each(slot));
         }
         n
     }
@@ -110,11 +114,20 @@ impl<T: Recycle> Stack<T> {
     /// Puts as many from the back of `from`, whose places are filled, as there is room for; returns
     /// how many those were.
     #[inline]
-    pub(crate) fn push_from(&mut self, from: &mut [Option<Slot<T>>]) -> usize {
+    pub(crate) fn push_from<U>(
+        &mut self,
+        from: &mut [Option<U>],
+        each: impl FnMut(U) -> Slot<T>,
+    ) -> usize {
         let room = self.limit.saturating_sub(self.items.len() + 1);
         let at = from.len().saturating_sub(room);
-        self.items.extend(from[at..].iter_mut().filter_map(Option::take));
+        self.items.extend(from[at..].iter_mut().filter_map(Option::take).map(each));
         from.len() - at
+    }
+
+    /// Calls `each` with every object in it.
+    pub(crate) fn for_each_mut(&mut self, mut each: impl FnMut(&mut T)) {
+        self.items.iter_mut().for_each(|slot| each(slot));
     }
 
     /// An object of the slab, and more to go on with.

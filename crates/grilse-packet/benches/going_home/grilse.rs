@@ -44,6 +44,11 @@ impl Recycle for Cell {
             home.post(slot);
         }
     }
+
+    #[inline]
+    fn stamp(&mut self, home: &'static Home<Self>) {
+        self.home = Some(home);
+    }
 }
 
 impl Slots {
@@ -81,12 +86,7 @@ impl Seat<Slot<Cell>> for SlotSeat {
 
     #[inline]
     fn take(&mut self) -> Option<Slot<Cell>> {
-        let mut slot = self.cache.take()?;
-        // No write where that is known: then the line stays shared.
-        if !slot.home.is_some_and(|home| std::ptr::eq(home, self.home)) {
-            slot.home = Some(self.home);
-        }
-        Some(slot)
+        self.cache.take()
     }
 
     #[inline]
@@ -99,21 +99,15 @@ impl Seat<Slot<Cell>> for SlotSeat {
 
     #[inline]
     fn take_burst(&mut self, burst: &mut Burst<Slot<Cell>>, have: usize) -> usize {
-        let n = self.cache.take_bulk(&mut burst.0[have..]);
-        for slot in burst.0[have..have + n].iter_mut().flatten() {
-            if !slot.home.is_some_and(|home| std::ptr::eq(home, self.home)) {
-                slot.home = Some(self.home);
-            }
-        }
-        have + n
+        have + self.cache.take_bulk(&mut burst.0[have..], |slot| slot)
     }
 
     #[inline]
     fn free_burst(&mut self, burst: &mut Burst<Slot<Cell>>) {
         // A burst is of one home here, as the work has it.
         let home = burst.0[0].as_ref().and_then(|slot| slot.home).unwrap_or(self.home);
-        let full = burst.0.iter().take_while(|slot| slot.is_some()).count();
-        self.cache.free_bulk(&mut burst.0[..full], home);
+        let full = burst.0.partition_point(Option::is_some);
+        self.cache.free_bulk(&mut burst.0[..full], home, |slot| slot);
     }
 
     #[inline]

@@ -25,6 +25,12 @@
 //! line passed between the two CPUs, measured in the same rounds, hence the number of transfers, one
 //! after the other, that an object costs. `asked`: what DESIGN asks of grilse against that row.
 //!
+//! What must move, in transfers of one line: of each object the lines that are written and read, there
+//! and back (four in pipe-128, twelve in pipe-256+128); of each burst the ring's four lines and its two
+//! indices; with grilse also six lines of a magazine, there and back, and the words of two lists, there
+//! and back. Transfers that nobody waits for one after the other overlap: `lines` says how many of
+//! them an object still costs, and what must move by `lines` how many were under way at a time.
+//!
 //! Every crossing row holds the ring between the cores (`ring only`, two transfers one after the other
 //! for each burst), so nobody can be twice as fast as one who adds next to nothing to it: there the
 //! floor is the answer. Where the host places its virtual CPUs moves all crossing rows together, and
