@@ -37,6 +37,7 @@
 mod cpu;
 mod dpdk;
 mod floor;
+mod gate;
 mod grilse;
 mod heap;
 mod kernel_list;
