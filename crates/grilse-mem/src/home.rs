@@ -46,13 +46,16 @@ pub struct Home<T: Recycle> {
     empties: Padded<List<Magazine<T>>>,
     sleep: Padded<Sleep>,
     said: Padded<Said>,
+    /// How often the owner's cache had to go to the depot, wrapping. Written at no other time, and so
+    /// at hand for those who read it whenever they choose where to send.
+    misses: Padded<AtomicU32>,
 }
 
 #[derive(Debug)]
 #[repr(align(128))]
 struct Padded<T>(T);
 
-/// What the owner last said of itself, for the ledger and for those who choose where to send.
+/// What the owner last said of itself, at the end of each round, for the ledger.
 #[derive(Debug)]
 struct Said {
     /// Objects in its cache.
@@ -61,8 +64,6 @@ struct Said {
     outgoing: AtomicU32,
     /// Objects in its end of the slab.
     in_slab: AtomicU32,
-    /// How often its cache had to go to the depot, wrapping.
-    misses: AtomicU32,
 }
 
 impl<T: Recycle> Home<T> {
@@ -80,12 +81,8 @@ impl<T: Recycle> Home<T> {
             counted: depot.all().iter().map(|_| list_of_2025()).collect(),
             empties: Padded(List::new(depot.magazines(), Place::InUse)),
             sleep: Padded(Sleep::new()),
-            said: Padded(Said {
-                cached: said(),
-                outgoing: said(),
-                in_slab: said(),
-                misses: said(),
-            }),
+            said: Padded(Said { cached: said(), outgoing: said(), in_slab: said() }),
+            misses: Padded(AtomicU32::new(0)),
         }))
     }
 
@@ -232,13 +229,13 @@ impl<T: Recycle> Home<T> {
     /// Notes that the owner's cache went to the depot.
     pub(crate) fn missed(&self) {
         // Only the owner writes it, so no locked instruction is needed.
-        let misses = self.said.0.misses.load(Ordering::Relaxed);
-        self.said.0.misses.store(misses.wrapping_add(1), Ordering::Relaxed);
+        let misses = self.misses.0.load(Ordering::Relaxed);
+        self.misses.0.store(misses.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// How often that was, wrapping.
     pub(crate) fn misses(&self) -> u32 {
-        self.said.0.misses.load(Ordering::Relaxed)
+        self.misses.0.load(Ordering::Relaxed)
     }
 
     pub(crate) fn sleep(&self) -> &Sleep {
