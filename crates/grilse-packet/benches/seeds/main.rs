@@ -16,7 +16,9 @@
 //! memory of its own. `times as fast` is the median of the pairs' ratios of throughput, with the
 //! interval in which it lies in 95 of 100 repeats, by order statistics: no assumption on how figures
 //! scatter. Won: all of it above 1; not lost: above 0.97; lost: below that; else not decided.
-//! `grilse, home` and the like are the profile with its choice fixed. The shares are what became of
+//! `grilse, home` and the like are the profile with its choice fixed, and `grilse, again` is itself in
+//! another memory: what that row is off 1 by, others may be too, as no interval shows where the pages of
+//! a memory happen to lie. The shares are what became of
 //! the skbs that the policy saw freed away from home.
 //!
 //! The seeds' own figures are of machines with many cores, and of whole packets' ways: what can
