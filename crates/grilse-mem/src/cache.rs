@@ -47,7 +47,9 @@ pub struct Cache<T: Recycle> {
     empties: Empties<T>,
     outbox: Outbox<T>,
     depot: &'static Depot<T>,
+    /// Takes that went past the front, and objects that came home, since the last vote (`course.rs`).
     misses: u32,
+    came: u32,
     policy: Policy,
     stats: Stats,
 }
@@ -81,6 +83,7 @@ impl<T: Recycle> Cache<T> {
             outbox: Outbox::new(),
             depot,
             misses: 0,
+            came: 0,
             policy,
             stats: Stats::default(),
         };
@@ -379,6 +382,7 @@ impl<T: Recycle> Cache<T> {
             }
         }
         self.empties.collect();
+        self.came = self.came.saturating_add(came as u32);
         came
     }
 

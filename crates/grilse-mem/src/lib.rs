@@ -21,6 +21,7 @@
 
 mod arena;
 mod cache;
+mod course;
 mod defer;
 mod depot;
 mod frame;

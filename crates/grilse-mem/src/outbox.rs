@@ -1,6 +1,7 @@
 //! The outbox: what a thread frees for others, gathered into one magazine for each home.
 
 use crate::arena::{Recycle, Slot};
+use crate::course::Course;
 use crate::home::Home;
 use crate::magazine::Magazine;
 
@@ -20,46 +21,6 @@ pub(crate) struct Lane<T: Recycle> {
     pub(crate) home: &'static Home<T>,
     magazine: Option<Slot<Magazine<T>>>,
     pub(crate) course: Course,
-}
-
-/// Where the magazines for a home were last sent, and what speaks for another way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Course {
-    pub(crate) way: Way,
-    /// The way that the last votes spoke for, and how many in a row.
-    votes: (Way, u8),
-    /// What the home's misses were at the last vote.
-    pub(crate) misses: u32,
-}
-
-/// Where a magazine of objects freed away from home can go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// Home.
-    Home,
-    /// To the cache of who freed them.
-    Adopt,
-    /// To the depot.
-    Depot,
-}
-
-/// Equal votes that it takes to change the way: one round that differs from its neighbours is noise.
-const VOTES: u8 = 3;
-
-impl Course {
-    fn new() -> Self {
-        Self { way: Way::Home, votes: (Way::Home, 0), misses: 0 }
-    }
-
-    /// Counts a vote, and returns the way that holds now.
-    pub(crate) fn vote(&mut self, way: Way) -> Way {
-        let (last, times) = self.votes;
-        self.votes = if last == way { (way, times.saturating_add(1)) } else { (way, 1) };
-        if self.votes.1 >= VOTES {
-            self.way = way;
-        }
-        self.way
-    }
 }
 
 impl<T: Recycle> Outbox<T> {

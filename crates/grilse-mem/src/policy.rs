@@ -288,7 +288,7 @@ policy! {
     /// What becomes of what a worker frees away from home.
     free_tx_alien: Alien = Alien::Adaptive, "free.tx_alien", ANY;
     /// What becomes of what a task frees away from home.
-    free_rx_socket: Alien = Alien::Home, "free.rx_socket", ANY;
+    free_rx_socket: Alien = Alien::Adaptive, "free.rx_socket", ANY;
     /// What becomes of what is freed at home.
     free_same_cpu: SameCpu = SameCpu::Cache, "free.same_cpu", ANY;
     /// Objects that wait at a home at most, less one (by the list of 2022: at most; by that of 2025:

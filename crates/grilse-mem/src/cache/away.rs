@@ -8,10 +8,10 @@ use std::mem;
 
 use super::{Cache, Front, magazines};
 use crate::arena::{Recycle, Slot};
+use crate::course::{Seen, Way};
 use crate::home::{Home, Role};
 use crate::list::{Bound, Refused};
 use crate::magazine::Magazine;
-use crate::outbox::Way;
 use crate::place::Place;
 use crate::policy::{Alien, DeferList, Kick, Overflow, Policy};
 
@@ -84,14 +84,17 @@ impl<T: Recycle> Cache<T> {
         }
     }
 
-    /// Keeps a magazine of objects as far as the policy allows.
+    /// Keeps a magazine of objects as far as the policy allows. One that is not half full is emptied,
+    /// as in stock it would stand for a full one; where there is no stock it goes to the depot as it is.
     pub(super) fn keep(&mut self, mut magazine: Slot<Magazine<T>>) {
         match &mut self.front {
-            Front::Magazines(front) => {
+            Front::Magazines(front)
+                if magazine.len() >= Magazine::<T>::CAPACITY / 2 || !front.has_stock() =>
+            {
                 let spilt = front.keep(magazine, &mut self.slab, &mut self.empties);
                 self.stats.spills += u64::from(spilt);
             }
-            Front::Stack(_) => {
+            _ => {
                 while let Some(slot) = magazine.pop() {
                     slot.step(Place::Cache, Place::InUse);
                     self.put_front(slot);
@@ -144,12 +147,17 @@ impl<T: Recycle> Cache<T> {
         let Some((lane, magazine)) = self.outbox.close(id) else { return };
         let home = lane.home;
         let way = match alien(self.home.role(), &self.policy) {
-            Alien::Adaptive => {
-                let missing = home.misses() != mem::replace(&mut lane.course.misses, home.misses());
-                let short = mem::take(&mut self.misses) > 0;
-                let near = std::ptr::eq(home.depot(), self.depot);
-                lane.course.vote(vote(home.sleep().is_asleep(), missing, short && near))
-            }
+            Alien::Adaptive => lane.course.turn(Seen {
+                asleep: home.sleep().is_asleep(),
+                far: !std::ptr::eq(home.depot(), self.depot),
+                misses: home.misses(),
+                short: mem::take(&mut self.misses) > 0,
+                spills: self.stats.spills,
+                came: mem::take(&mut self.came),
+                gathered: magazine.len() as u32,
+                // A cache holds two magazines at least, and should hold an eighth at most.
+                scarce: self.depot.capacity() as usize / 8 < 2 * Magazine::<T>::CAPACITY,
+            }),
             _ => Way::Home,
         };
         match way {
@@ -251,17 +259,6 @@ impl<T: Recycle> Cache<T> {
         } else {
             self.adopt_one(slot);
         }
-    }
-}
-
-/// The way that the present state speaks for: a home that sleeps needs nothing now; one that runs
-/// dry, or needs no help of ours, gets what is its own; and who runs dry while the home, on the same
-/// node, does not, keeps what is at hand.
-fn vote(asleep: bool, missing: bool, short: bool) -> Way {
-    match (asleep, missing, short) {
-        (true, _, _) => Way::Depot,
-        (false, false, true) => Way::Adopt,
-        _ => Way::Home,
     }
 }
 

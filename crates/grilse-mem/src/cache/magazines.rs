@@ -144,6 +144,11 @@ impl<T: Recycle> Magazines<T> {
         spilt
     }
 
+    /// Whether there is room for more than the two magazines at hand.
+    pub(crate) fn has_stock(&self) -> bool {
+        self.most > 2
+    }
+
     /// Keeps a magazine of objects as far as the policy allows, else gives it away; says whether it
     /// did that.
     pub(crate) fn keep(

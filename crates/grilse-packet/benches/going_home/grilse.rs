@@ -128,10 +128,10 @@ impl Object for Slot<Cell> {
 }
 
 /// The whole skb, through the door that workers use.
-struct Skbs(&'static Memory);
+pub(crate) struct Skbs(&'static Memory);
 
 impl Skbs {
-    fn new(policy: Policy) -> Self {
+    pub(crate) fn new(policy: Policy) -> Self {
         let memory = Memory::new(OBJECTS as u32, None).expect("twenty megabytes");
         memory.set_policy(policy).expect("a named profile");
         Self(memory)

@@ -37,18 +37,23 @@
 //! their ratios too: compare figures only where the line costs the same. Rust is built for the
 //! baseline of its target, DPDK for this machine, each as it is shipped.
 //!
+//! Last comes how long objects were parked under each policy (`parked.rs`); the word `parked` alone
+//! asks for that and no other work.
+//!
 //! With more threads than CPUs (three to one, one to three) time says nothing: those are checked for
 //! conservation only, in every run.
 
 mod cpu;
 mod dpdk;
 mod floor;
+mod gate;
 mod grilse;
 mod heap;
 mod kernel_list;
 mod many;
 mod object;
 mod pair;
+mod parked;
 mod pool;
 mod queue;
 mod summary;
@@ -76,12 +81,14 @@ struct Plan {
     /// By what the objects of a round are divided.
     shorter: u64,
     works: Vec<Work>,
+    parked: bool,
     check: bool,
 }
 
 impl Plan {
     fn from_args(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut plan = Self { rounds: 21, shorter: 1, works: Vec::new(), check: false };
+        let mut plan =
+            Self { rounds: 21, shorter: 1, works: Vec::new(), parked: false, check: false };
         let mut figures = false;
         while let Some(arg) = args.next() {
             match arg.as_str() {
@@ -94,18 +101,20 @@ impl Plan {
                     let rounds = rounds.filter(|rounds| *rounds > 0);
                     plan.rounds = rounds.ok_or("--rounds takes a number above 0")?;
                 }
+                "parked" => plan.parked = true,
                 word => {
                     let work = Work::ALL.into_iter().find(|work| work.name() == word);
                     let names = Work::ALL.map(Work::name).join(", ");
-                    plan.works.push(work.ok_or(format!("no work '{word}': there are {names}"))?);
+                    plan.works
+                        .push(work.ok_or(format!("no work '{word}': there are {names}, parked"))?);
                 }
             }
         }
         if plan.check || !figures {
             (plan.check, plan.rounds, plan.shorter) = (true, 1, 32);
         }
-        if plan.works.is_empty() {
-            plan.works = Work::ALL.to_vec();
+        if plan.works.is_empty() && !plan.parked {
+            (plan.works, plan.parked) = (Work::ALL.to_vec(), true);
         }
         Ok(plan)
     }
@@ -142,6 +151,10 @@ fn main() -> ExitCode {
             table::print(*work, plan.rounds, work.objects() / plan.shorter, &rows);
         }
     }
+    if plan.parked {
+        // Some seconds of the paced pipe in all, as it waits for most of its time.
+        parked::print(cpus, plan.rounds.min(5), 20_000 / plan.shorter);
+    }
     let mut whole = lost_by_many();
     for contestant in contestants {
         let name = contestant.name().to_owned();
@@ -152,6 +165,7 @@ fn main() -> ExitCode {
     }
     if plan.check {
         summary::check();
+        parked::check();
         println!("checksums equal, {}", if whole { "nothing lost" } else { "but objects lost" });
     }
     if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,7 +1,6 @@
 //! A contestant of this process: a pool, a thread on either CPU, and a ring each way.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -9,6 +8,7 @@ use std::time::{Duration, Instant};
 use rtrb::RingBuffer;
 
 use crate::cpu;
+use crate::gate::{Gate, OPEN, READY, SHUT};
 use crate::pool::{BURST, Pool, UNDER_WAY};
 use crate::work::{Lane, Work};
 
@@ -47,23 +47,6 @@ pub(crate) struct Pair<P: Pool> {
     peer: JoinHandle<()>,
 }
 
-/// Both threads start and stop the clock here, awake: a wake-up costs more than many objects.
-struct Gate(AtomicU32);
-
-const SHUT: u32 = 0;
-const READY: u32 = 1;
-const OPEN: u32 = 2;
-
-impl Gate {
-    fn pass(&self, to: u32) {
-        self.0.store(to, Ordering::Release);
-    }
-
-    fn wait(&self, until: u32) {
-        while self.0.load(Ordering::Acquire) != until {}
-    }
-}
-
 impl<P: Pool> Pair<P> {
     /// Sits down on both CPUs. To be called on the first; the pool lasts as long as the process.
     pub(crate) fn boxed(
@@ -75,7 +58,7 @@ impl<P: Pool> Pair<P> {
         let pool: &'static P = Box::leak(Box::new(pool));
         let (out, there) = RingBuffer::new(UNDER_WAY / BURST);
         let (back, coming) = RingBuffer::new(UNDER_WAY / BURST);
-        let gate = Arc::new(Gate(AtomicU32::new(SHUT)));
+        let gate = Arc::new(Gate::new());
         let (jobs, todo) = channel::<(Work, u64)>();
         let (done, sums) = channel();
         let side = {
