@@ -8,7 +8,7 @@
 
 use core::ops::Range;
 
-use grilse_wire::{GsoType, csum, ipv4, ipv6, tcp, udp};
+use grilse_wire::{csum, ipv4, ipv6, tcp, udp};
 
 use super::Checksums;
 
@@ -73,7 +73,7 @@ pub(super) enum L4 {
         seq: u32,
         /// Data offset, reserved bits and flags.
         word: u16,
-        /// CWR stands on every segment ([`GsoType::TCP_ACCECN`]).
+        /// CWR stands on every segment ([`GsoType::TCP_ACCECN`](grilse_wire::GsoType::TCP_ACCECN)).
         accecn: bool,
     },
     Udp {
@@ -330,9 +330,4 @@ fn flags(segment: &Segment, accecn: bool) -> u16 {
 /// A UDP checksum of 0 says that there is none, so the other form of 0 is sent (RFC 768).
 pub(super) fn never_zero(check: u16) -> u16 {
     if check == 0 { 0xffff } else { check }
-}
-
-/// Whether the identification of an IPv4 header stays the same: `inner` that of a tunnel's inside.
-pub(super) fn is_fixed(kind: GsoType, inner: bool) -> bool {
-    kind.contains(if inner { GsoType::TCP_FIXEDID_INNER } else { GsoType::TCP_FIXEDID })
 }
