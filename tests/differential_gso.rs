@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs};
 
-use grilse::gso::{self, Checksums, Options};
+use grilse::gso::{self, Checksums};
 use grilse::wire::{Csum, GsoType, Heap, Linear, Packet};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -64,13 +64,12 @@ type Frames = Vec<(usize, String)>;
 fn ours(train: &Train) -> Result<Frames, String> {
     let packet = Linear::new(train.frame.clone(), train.meta);
     let describe = |bytes: &[u8]| (bytes.len(), hex(&Sha256::digest(bytes)));
-    let mut plain = match gso::segment(packet, Options::default()) {
+    let mut plain = match gso::segment(packet, Checksums::Finish) {
         Ok(mut segments) => {
             let packets: Vec<Linear> = segments.packets(&mut Heap).collect();
             // Each way to cut gives the same.
-            let options = Options { checksums: Checksums::Leave, ..Options::default() };
             let packet = Linear::new(train.frame.clone(), train.meta);
-            let mut left = gso::segment(packet, options).expect("it was cut above");
+            let mut left = gso::segment(packet, Checksums::Leave).expect("it was cut above");
             for packet in &packets {
                 let mut finished =
                     left.cut(&mut Heap).expect("the heap has room").expect("one each");

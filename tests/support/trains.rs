@@ -45,6 +45,7 @@ pub(crate) fn train(rng: &mut Rng) -> Train {
     // A random seed makes wrong checksums, and the same ones.
     let any = rng.next() as u16;
     let check = if rng.chance(85) { Check::Partial } else { Check::Exactly(any) };
+    let mut options: &[u8] = &[];
     let (transport, kind, offset): (Transport<'_>, _, _) = if is_udp {
         let kind = if rng.chance(80) || !is_v4 { GsoType::UDP_L4 } else { GsoType::UDP };
         (Udp { check, ..Udp::default() }.into(), kind, udp::CHECK)
@@ -52,12 +53,13 @@ pub(crate) fn train(rng: &mut Rng) -> Train {
         let kind = if is_v4 { GsoType::TCPV4 } else { GsoType::TCPV6 };
         let seq = rng.pick(&[1000, 0, u32::MAX - 700]);
         let flags = if rng.chance(60) { tcp::flag::ACK } else { rng.next() as u16 & 0x1ff };
-        let tcp = Tcp { seq, flags, options: rng.pick(OPTIONS), check, ..Tcp::default() };
-        (tcp.into(), kind, tcp::CHECK)
+        options = rng.pick(OPTIONS);
+        (Tcp { seq, flags, options, check, ..Tcp::default() }.into(), kind, tcp::CHECK)
     };
     let size = if kind.contains(GsoType::UDP) { size.next_multiple_of(8) } else { size };
     let frame = frame(Eth::default(), network, transport, &payload(rng.below(100), len));
-    let l4 = transport_at(&frame, len, is_udp);
+    let header = if is_udp { udp::LEN } else { tcp::MIN_LEN + options.len() };
+    let l4 = (frame.len() - len - header) as u16;
     let mut csum = Csum::Partial { start: l4, offset: offset as u16 };
     // TCP needs no help to have its sum computed.
     if !is_udp && rng.chance(15) {
@@ -97,16 +99,4 @@ fn network(rng: &mut Rng) -> Network<'static> {
         }
         .into()
     }
-}
-
-/// Offset of the layer-4 header of a frame with this payload.
-fn transport_at(frame: &[u8], payload: usize, is_udp: bool) -> u16 {
-    let behind = frame.len() - payload;
-    if is_udp {
-        return (behind - udp::LEN) as u16;
-    }
-    // The header length stands 12 bytes in, and only one start is consistent with it.
-    let starts = (tcp::MIN_LEN..=60).step_by(4).map(|len| behind - len);
-    let mut found = starts.filter(|at| usize::from(frame[at + 12] >> 4) * 4 == behind - at);
-    found.next().expect("the builder wrote a header length") as u16
 }

@@ -17,7 +17,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
 
 use bytes::BytesMut;
-use grilse_offload::gso::{self, Options};
+use grilse_offload::gso::{self, Checksums};
 use grilse_offload::{Config, Gro, Outcome, Why};
 use grilse_wire::{Meta, Packet, Scattered, link};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -133,7 +133,7 @@ impl Vpn {
     /// Each segment is written to one buffer with its checksums finished, for a cipher to work on.
     fn send_train(&mut self, packet: Scattered) {
         self.count.trains += 1;
-        let Ok(mut segments) = gso::segment(packet, Options::default()) else {
+        let Ok(mut segments) = gso::segment(packet, Checksums::Finish) else {
             self.count.lost += 1;
             return;
         };

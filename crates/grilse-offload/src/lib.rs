@@ -54,7 +54,7 @@
 //! }
 //!
 //! // segment: and where the way out takes no super-packets, the five packets again.
-//! let mut segments = gso::segment(train, gso::Options::default()).unwrap();
+//! let mut segments = gso::segment(train, gso::Checksums::Finish).unwrap();
 //! let cut: Vec<Linear> = segments.packets(&mut Heap).collect();
 //! assert_eq!(cut.iter().map(Packet::len).collect::<Vec<_>>(), [1040; 5]);
 //! ```

@@ -135,8 +135,7 @@ impl Skb {
                 None => Part::Small(self.linear()),
             });
         };
-        let data = if shell.has_frags { shell.data.get() } else { None };
-        let frags = data.map_or(&[][..], |data| &data.frags.items[..data.frags.n]);
+        let frags = self.frag_slots();
         match frags.get(frag) {
             Some(Some(frame)) => {
                 Ok(Part::Frame(frame, frame.offset()..frame.offset() + frame.len()))

@@ -6,6 +6,7 @@ use std::ops::Range;
 use grilse_mem::{FrameSlice, Slot};
 use grilse_wire::Meta;
 
+use crate::chain::Packets;
 use crate::copy::copy;
 use crate::shell::{
     Data, DataOwner, Destructor, HEAD_SIZE, MAX_FRAGS, SMALL_START, Shell, UNIT_TRUESIZE,
@@ -338,27 +339,67 @@ impl Skb {
     }
 
     /// The bytes of `range`, piece by piece.
-    pub(crate) fn pieces_in(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
+    #[inline]
+    pub(crate) fn pieces_in(&self, range: Range<usize>) -> Pieces<'_> {
         assert!(range.start <= range.end && range.end <= self.len(), "within the packet");
-        let (mut skip, mut left) = (range.start, range.end - range.start);
-        let chained = self.frag_list().flat_map(Skb::own_pieces);
-        self.own_pieces()
-            .chain(chained)
-            .map_while(move |piece| {
-                if left == 0 {
-                    return None;
-                }
-                let from = skip.min(piece.len());
-                let to = piece.len().min(from.saturating_add(left));
-                skip -= from;
-                left -= to - from;
-                Some(&piece[from..to])
-            })
-            .filter(|piece| !piece.is_empty())
+        Pieces {
+            linear: self.linear(),
+            frags: self.frag_slots().iter(),
+            chained: self.0.data.get().filter(|_| self.0.has_chain).map(|data| data.chain.iter()),
+            skip: range.start,
+            left: range.end - range.start,
+        }
+    }
+
+    /// The slots of the page fragments, all of them full.
+    #[inline]
+    pub(crate) fn frag_slots(&self) -> &[Option<FrameSlice>] {
+        let data = if self.0.has_frags { self.0.data.get() } else { None };
+        data.map_or(&[], |data| &data.frags.items[..data.frags.n])
     }
 
     fn own_pieces(&self) -> impl Iterator<Item = &[u8]> {
         std::iter::once(self.linear()).chain(self.frags().map(FrameSlice::bytes))
+    }
+}
+
+/// The bytes of a range of a packet, piece by piece. A struct of its own, as adapters for the three
+/// places where bytes can stand cost more than summing a short piece.
+pub(crate) struct Pieces<'a> {
+    linear: &'a [u8],
+    frags: std::slice::Iter<'a, Option<FrameSlice>>,
+    chained: Option<Packets<'a>>,
+    skip: usize,
+    left: usize,
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while self.left > 0 {
+            let piece = match std::mem::take(&mut self.linear) {
+                [] => match self.frags.next() {
+                    Some(frag) => frag.as_ref().map_or(&[][..], FrameSlice::bytes),
+                    None => {
+                        let skb = self.chained.as_mut()?.next()?;
+                        (self.linear, self.frags) = (skb.linear(), skb.frag_slots().iter());
+                        continue;
+                    }
+                },
+                linear => linear,
+            };
+            let Some(rest) = piece.get(self.skip..).filter(|rest| !rest.is_empty()) else {
+                self.skip -= piece.len();
+                continue;
+            };
+            self.skip = 0;
+            let len = rest.len().min(self.left);
+            self.left -= len;
+            return Some(&rest[..len]);
+        }
+        None
     }
 }
 

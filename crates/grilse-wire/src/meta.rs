@@ -29,12 +29,15 @@ pub struct Meta {
     pub network: u16,
     /// Offset of the transport header; valid once a parser has set it.
     pub transport: u16,
-    /// Offset of the IP header within a UDP tunnel, on super-packets of one
-    /// ([`GsoType::UDP_TUNNEL`], [`GsoType::UDP_TUNNEL_CSUM`]); 0 on all others.
+    /// Where the packet in the tunnel begins, which is behind all tunnel headers: its link header, or
+    /// its network header where it has no other. Valid on an encapsulated super-packet.
+    pub inner_mac: u16,
+    /// Offset of the network header in the tunnel. Valid on an encapsulated super-packet.
     pub inner_network: u16,
     /// Accelerated VLAN tag: taken out of the frame by the device.
     pub vlan: Option<VlanTag>,
-    /// The packet came in encapsulated, as some NICs say (`skb->encapsulation`).
+    /// The packet is one in a tunnel (`skb->encapsulation`): so some NICs say, and so does GRO of the
+    /// super-packets that it makes of such.
     pub encapsulated: bool,
 }
 

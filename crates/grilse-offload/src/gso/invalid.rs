@@ -83,6 +83,23 @@ pub enum Invalid {
         /// Where the sum begins; `None`: there is none to finish.
         start: Option<u16>,
     },
+    /// An IP fragment, of which [`plan`](super::plan) makes no super-packet.
+    Fragment {
+        /// Offset of its IP header.
+        at: usize,
+    },
+    /// A tunnel in UDP, for [`plan`](super::plan).
+    Tunnel {
+        /// The port that tells.
+        port: u16,
+    },
+    /// The headers leave no room for payload, or more than a segment can have.
+    Mtu {
+        /// Bytes that the link carries.
+        mtu: usize,
+        /// Bytes of headers, from the network header on.
+        headers: usize,
+    },
     /// More headers than are followed.
     TooManyHeaders,
     /// The headers of a packet that is to be changed in place cannot be written.
@@ -121,6 +138,9 @@ impl fmt::Display for Invalid {
             Self::ChecksumStart { transport, start: None } => {
                 write!(f, "no checksum to finish at byte {transport}")
             }
+            Self::Fragment { at } => write!(f, "an IP fragment at byte {at}"),
+            Self::Tunnel { port } => write!(f, "a UDP tunnel of port {port}"),
+            Self::Mtu { mtu, headers } => write!(f, "{headers} bytes of headers, the MTU is {mtu}"),
             Self::TooManyHeaders => f.write_str("too many headers"),
             Self::ReadOnly => f.write_str("the headers cannot be written"),
         }

@@ -8,7 +8,7 @@
 
 use core::ops::Range;
 
-use grilse_wire::{GsoType, csum, ipv4, ipv6, tcp, udp};
+use grilse_wire::{csum, ipv4, ipv6, tcp, udp};
 
 use super::Checksums;
 
@@ -73,7 +73,7 @@ pub(super) enum L4 {
         seq: u32,
         /// Data offset, reserved bits and flags.
         word: u16,
-        /// CWR stands on every segment ([`GsoType::TCP_ACCECN`]).
+        /// CWR stands on every segment ([`GsoType::TCP_ACCECN`](grilse_wire::GsoType::TCP_ACCECN)).
         accecn: bool,
     },
     Udp {
@@ -177,58 +177,72 @@ impl Layout {
     /// cover it.
     #[inline]
     fn write_l4(&self, to: &mut [u8], segment: &Segment, payload: u32) -> u32 {
-        if let L4::Fragments { type_at: Some(at), .. } = self.l4 {
-            to[at] = ipv6::next::FRAGMENT;
-        }
-        let header = &mut to[self.at..];
-        let len = header.len() + segment.len;
-        let (pseudo, check) = match self.l4 {
+        let len = (self.headers - self.at + segment.len) as u32;
+        // Sums of a few 32-bit words, which 64 bits hold without a carry.
+        let (pseudo, check, field) = match self.l4 {
             L4::Tcp { seed, base, seq, word, accecn } => {
+                let Some(header) = chunk::<{ tcp::MIN_LEN }>(to, self.at) else { return 0 };
                 let seq = seq.wrapping_add(segment.at as u32);
                 let word = word & flags(segment, accecn);
                 header[4..8].copy_from_slice(&seq.to_be_bytes());
                 header[12..14].copy_from_slice(&word.to_be_bytes());
-                let pseudo = csum::add(seed, len as u32);
-                let fixed = csum::add(base, csum::add(seq, word.into()));
-                let check = !csum::fold(csum::add(csum::add(pseudo, fixed), payload));
-                (pseudo, (tcp::CHECK, check))
+                let pseudo = u64::from(seed) + u64::from(len);
+                let fixed = u64::from(base) + u64::from(seq) + u64::from(word);
+                let check = !fold(pseudo + fixed + u64::from(payload));
+                (pseudo, check, &mut header[tcp::CHECK..][..2])
             }
             L4::Udp { seed, base } => {
+                let Some(header) = chunk::<{ udp::LEN }>(to, self.at) else { return 0 };
                 header[udp::LENGTH..][..2].copy_from_slice(&(len as u16).to_be_bytes());
-                let pseudo = csum::add(seed, len as u32);
-                let fixed = csum::add(base, len as u32);
-                let check = !csum::fold(csum::add(csum::add(pseudo, fixed), payload));
-                (pseudo, (udp::CHECK, never_zero(check)))
+                let pseudo = u64::from(seed) + u64::from(len);
+                let fixed = u64::from(base) + u64::from(len);
+                let check = never_zero(!fold(pseudo + fixed + u64::from(payload)));
+                (pseudo, check, &mut header[udp::CHECK..][..2])
             }
-            L4::Fragments { id, .. } => {
-                if let Some(fragment) = header.first_chunk_mut::<FRAGMENT_LEN>() {
-                    // An offset of whole 8-byte units, and behind it the bit that says more follows.
-                    let word = segment.at as u16 | u16::from(!segment.last);
-                    fragment[..2].copy_from_slice(&[udp::PROTOCOL, 0]);
-                    fragment[2..4].copy_from_slice(&word.to_be_bytes());
-                    fragment[4..].copy_from_slice(&id.to_be_bytes());
-                }
-                return csum::add(csum::sum(header), payload);
+            L4::Fragments { id, type_at, .. } => {
+                return self.write_fragment(to, segment, id, type_at, payload);
             }
         };
-        let (at, check) = match self.checksums {
-            Checksums::Finish => check,
-            Checksums::Leave => (check.0, csum::fold(pseudo)),
-        };
-        header[at..at + 2].copy_from_slice(&check.to_be_bytes());
+        let pseudo = fold(pseudo);
+        field.copy_from_slice(&match self.checksums {
+            Checksums::Finish => check.to_be_bytes(),
+            Checksums::Leave => pseudo.to_be_bytes(),
+        });
         // With its checksum layer 4 and its pseudo-header sum to 0xffff, so without: to the complement
         // of the latter. This is the kernel's local checksum offload.
-        u32::from(!csum::fold(pseudo))
+        u32::from(!pseudo)
+    }
+
+    /// Writes the Fragment header, where there is one; the sum of it and of the payload.
+    #[cold]
+    fn write_fragment(
+        &self,
+        to: &mut [u8],
+        segment: &Segment,
+        id: u32,
+        type_at: Option<usize>,
+        payload: u32,
+    ) -> u32 {
+        if let Some(at) = type_at {
+            to[at] = ipv6::next::FRAGMENT;
+        }
+        let Some(header) = chunk::<FRAGMENT_LEN>(to, self.at) else { return payload };
+        // An offset of whole 8-byte units, and behind it the bit that says more follows.
+        let word = segment.at as u16 | u16::from(!segment.last);
+        header[..2].copy_from_slice(&[udp::PROTOCOL, 0]);
+        header[2..4].copy_from_slice(&word.to_be_bytes());
+        header[4..].copy_from_slice(&id.to_be_bytes());
+        csum::add(csum::sum(header), payload)
     }
 
     /// Writes one header in front of layer 4, whose sum is `sum`.
     #[inline]
     fn write_level(&self, level: &Level, to: &mut [u8], segment: &Segment, sum: u32) {
-        let total = to.len() + segment.len;
+        let total = self.headers + segment.len;
         match *level {
             Level::V4 { at, len, id, fixed, base } => {
                 let at = usize::from(at);
-                let header = &mut to[at..at + ipv4::MIN_LEN];
+                let Some(header) = chunk::<{ ipv4::MIN_LEN }>(to, at) else { return };
                 let fragments = matches!(self.l4, L4::Fragments { .. });
                 let fragment = if fragments && at + usize::from(len) == self.at {
                     (segment.at / 8) as u16 | if segment.last { 0 } else { ipv4::Header::MF }
@@ -241,13 +255,15 @@ impl Layout {
                 header[4..6].copy_from_slice(&id.to_be_bytes());
                 header[6..8].copy_from_slice(&fragment.to_be_bytes());
                 let sum = u32::from(base) + u32::from(total) + u32::from(id) + u32::from(fragment);
-                header[ipv4::CHECK..][..2].copy_from_slice(&(!csum::fold(sum)).to_be_bytes());
+                let check = !csum::fold(sum);
+                header[ipv4::CHECK..ipv4::CHECK + 2].copy_from_slice(&check.to_be_bytes());
             }
             Level::V6 { at, next } => {
                 let at = usize::from(at);
+                let Some(header) = chunk::<{ ipv6::LEN }>(to, at) else { return };
                 let payload = (total - at - ipv6::LEN) as u16;
-                to[at + 4..at + 6].copy_from_slice(&payload.to_be_bytes());
-                to[at + 6] = next;
+                header[4..6].copy_from_slice(&payload.to_be_bytes());
+                header[6] = next;
             }
             Level::Udp { at, seed } => {
                 let at = usize::from(at);
@@ -316,6 +332,18 @@ impl Level {
     }
 }
 
+/// The first `N` bytes of the header at `at`, which is there: layouts lie within their headers.
+#[inline]
+fn chunk<const N: usize>(to: &mut [u8], at: usize) -> Option<&mut [u8; N]> {
+    to.get_mut(at..)?.first_chunk_mut()
+}
+
+/// Folds a sum in 64 bits.
+#[inline]
+fn fold(sum: u64) -> u16 {
+    csum::fold(csum::add(sum as u32, (sum >> 32) as u32))
+}
+
 /// The flags that stay on a segment (`tcp_gso_segment`).
 #[inline]
 fn flags(segment: &Segment, accecn: bool) -> u16 {
@@ -330,9 +358,4 @@ fn flags(segment: &Segment, accecn: bool) -> u16 {
 /// A UDP checksum of 0 says that there is none, so the other form of 0 is sent (RFC 768).
 pub(super) fn never_zero(check: u16) -> u16 {
     if check == 0 { 0xffff } else { check }
-}
-
-/// Whether the identification of an IPv4 header stays the same: `inner` that of a tunnel's inside.
-pub(super) fn is_fixed(kind: GsoType, inner: bool) -> bool {
-    kind.contains(if inner { GsoType::TCP_FIXEDID_INNER } else { GsoType::TCP_FIXEDID })
 }

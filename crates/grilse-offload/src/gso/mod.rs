@@ -12,14 +12,14 @@
 //! byte is read once, for its checksum, and not at all where a device will finish that.
 //!
 //! ```
-//! use grilse_offload::gso::{self, Options};
+//! use grilse_offload::gso::{self, Checksums};
 //! use grilse_wire::build::{Eth, Ipv4, Tcp, frame};
 //! use grilse_wire::{Gso, GsoType, Heap, Linear, Meta, Packet};
 //!
 //! let frame = frame(Eth::default(), Ipv4::default(), Tcp::default(), &[7; 2500]);
 //! let gso = Gso { size: 1000, segs: 3, kind: GsoType::TCPV4 };
 //! let meta = Meta { protocol: 0x0800, network: 14, gso, ..Meta::default() };
-//! let mut segments = gso::segment(Linear::new(frame, meta), Options::default()).unwrap();
+//! let mut segments = gso::segment(Linear::new(frame, meta), Checksums::Finish).unwrap();
 //!
 //! // Into a buffer, where there is one, and the rest as packets.
 //! let mut buffer = [0; 1514];
@@ -34,6 +34,7 @@ mod finish;
 mod invalid;
 mod layout;
 mod list;
+mod plan;
 mod segments;
 mod walk;
 
@@ -43,18 +44,8 @@ use segments::Cut;
 
 pub use finish::{BadPartial, finish};
 pub use invalid::{Invalid, Rejected};
+pub use plan::plan;
 pub use segments::{NoRoom, Segments};
-
-/// How super-packets are cut.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// What becomes of layer-4 checksums.
-    pub checksums: Checksums,
-    /// Undoes what the GRO profile `exact` did, also where the kernel's segmentation does not: the
-    /// inner header of a tunnel goes by its own fixed-identification bit, and a GRE checksum is
-    /// computed for each segment that has one.
-    pub exact: bool,
-}
 
 /// What becomes of the layer-4 checksums of segments. Those of tunnel headers are finished always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,8 +66,8 @@ pub enum Checksums {
 ///
 /// # Errors
 /// The packet, and what in it is not as its metadata says.
-pub fn segment<P: Packet>(mut packet: P, options: Options) -> Result<Segments<P>, Rejected<P>> {
-    match Cut::new(&mut packet, &options) {
+pub fn segment<P: Packet>(mut packet: P, checksums: Checksums) -> Result<Segments<P>, Rejected<P>> {
+    match Cut::new(&mut packet, checksums) {
         Ok(cut) => Ok(cut.of(packet)),
         Err(why) => Err(Rejected { packet, why }),
     }

@@ -12,7 +12,7 @@ use grilse_wire::{Carve, Csum, Gso, GsoType, Packet, Place, csum, tcp, udp};
 
 use super::layout::{L4, Layout, Segment, never_zero};
 use super::list::{self, Chained};
-use super::{Checksums, Invalid, Options};
+use super::{Checksums, Invalid};
 
 /// What is still to be cut of a super-packet.
 #[derive(Clone, Debug)]
@@ -56,8 +56,8 @@ impl core::fmt::Display for NoRoom {
 impl core::error::Error for NoRoom {}
 
 impl Cut {
-    pub(super) fn new<P: Packet>(packet: &mut P, options: &Options) -> Result<Self, Invalid> {
-        let layout = super::walk::walk(packet, options)?;
+    pub(super) fn new<P: Packet>(packet: &mut P, checksums: Checksums) -> Result<Self, Invalid> {
+        let layout = super::walk::walk(packet, checksums)?;
         if let L4::Fragments { seed, .. } = layout.l4 {
             finish_datagram(packet, &layout, seed)?;
         }
@@ -66,7 +66,7 @@ impl Cut {
         // Packets of a list are whole only as long as nobody moved bytes between them; and what is
         // to be summed in each is not worth a path of its own.
         let unfinished = matches!(packet.meta().csum, Csum::Partial { .. });
-        let finished = !unfinished || options.checksums == Checksums::Leave;
+        let finished = !unfinished || checksums == Checksums::Leave;
         let list = finished
             && gso.kind.contains(GsoType::FRAGLIST)
             && !gso.kind.contains(GsoType::DODGY)

@@ -11,8 +11,8 @@ use grilse_wire::{
     Csum, GsoType, Meta, Packet, csum, gre, ipv4, ipv6, link, mpls, nsh, tcp, udp, vlan, vxlan,
 };
 
-use super::layout::{FRAGMENT_LEN, JUMBO_LEN, L4, Layout, Level, is_fixed};
-use super::{Invalid, Options};
+use super::layout::{FRAGMENT_LEN, JUMBO_LEN, L4, Layout, Level};
+use super::{Checksums, Invalid};
 
 /// Headers that are followed in one packet, so that one full of tags costs no more than any other.
 const MAX_HEADERS: usize = 16;
@@ -38,7 +38,6 @@ enum Ip {
 struct Walk<'a, P> {
     packet: &'a mut P,
     meta: Meta,
-    exact: bool,
     /// Offset of the next header in the packet.
     at: usize,
     ip: Ip,
@@ -53,7 +52,7 @@ struct Walk<'a, P> {
 }
 
 /// Reads the headers of `packet`.
-pub(super) fn walk<P: Packet>(packet: &mut P, options: &Options) -> Result<Layout, Invalid> {
+pub(super) fn walk<P: Packet>(packet: &mut P, checksums: Checksums) -> Result<Layout, Invalid> {
     let meta = *packet.meta();
     if matches!(meta.gso.size, 0 | 0xffff) {
         return Err(Invalid::GsoSize { size: meta.gso.size });
@@ -61,14 +60,13 @@ pub(super) fn walk<P: Packet>(packet: &mut P, options: &Options) -> Result<Layou
     let mut walk = Walk {
         packet,
         meta,
-        exact: options.exact,
         at: meta.network.into(),
         ip: Ip::V4 { src: [0; 4], dst: [0; 4] },
         type_at: 0,
         depth: 0,
         depth_in_tunnel: 0,
         tunnelled: false,
-        layout: Layout::new(options.checksums),
+        layout: Layout::new(checksums),
     };
     let mut next = Next::Ethertype(meta.protocol);
     for _ in 0..MAX_HEADERS {
@@ -183,10 +181,13 @@ impl<P: Packet> Walk<'_, P> {
 
     /// Whether the identification of the IP header at the cursor is fixed. The kernel takes the bit
     /// of the inner header for what is directly in IP, and that of the outer for what a tunnel header
-    /// precedes, because it counts levels from there; by the letter, the bit is the header's own.
+    /// precedes, because it counts levels from there.
     fn fixed_id(&self) -> bool {
-        let depth = if self.exact { self.depth } else { self.depth_in_tunnel };
-        is_fixed(self.meta.gso.kind, depth > 0)
+        let kind = self.meta.gso.kind;
+        let per_level = kind.contains(GsoType::IDS_PER_LEVEL);
+        let is_inner = if per_level { self.depth } else { self.depth_in_tunnel } > 0;
+        let inner = GsoType::TCP_FIXEDID_INNER;
+        kind.contains(if is_inner { inner } else { GsoType::TCP_FIXEDID })
     }
 
     fn enter(&mut self, ip: Ip, len: usize) {
@@ -254,7 +255,7 @@ impl<P: Packet> Walk<'_, P> {
         self.header(len)?;
         let has_sum = header.flags.get() & gre::Header::CSUM != 0;
         // The kernel leaves the checksum of the first packet where GRO does not say that there is one.
-        let summed = self.meta.gso.kind.contains(GsoType::GRE_CSUM) || self.exact;
+        let summed = self.meta.gso.kind.contains(GsoType::GRE_CSUM);
         let at = self.at()?;
         self.push(Level::Gre { at, sum: summed && has_sum })?;
         self.at += len;

@@ -7,6 +7,7 @@ use bytes::BytesMut;
 use grilse_offload::{Config, Gro, Outcome, Reason, Sink, Why};
 use grilse_wire::{Csum, How, Linear, Meta, Packet, Refused, Scattered};
 
+pub mod cut;
 pub mod frame;
 pub mod namespace;
 pub mod pcap;
