@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use grilse_dev::{Caps, Device, Fault};
-use grilse_offload::gso::{self, Checksums, NoRoom, Options, Segments};
+use grilse_offload::gso::{self, Checksums, NoRoom, Segments};
 use grilse_packet::{Batch, Ctx, DropReason, Skb};
 
 use crate::account::{Account, frames};
@@ -145,7 +145,7 @@ impl TxQueue {
             };
         }
         let checksums = if caps.tx_csum { Checksums::Leave } else { Checksums::Finish };
-        match gso::segment(skb, Options { checksums, ..Options::default() }) {
+        match gso::segment(skb, checksums) {
             Ok(segments) => self.cutting = Some(segments),
             Err(rejected) => ctx.drop_with(rejected.packet, DropReason::BadGso),
         }
