@@ -138,7 +138,7 @@ impl<T: Recycle> Cache<T> {
             Front::Magazines(magazines) => magazines.pop(),
             Front::Stack(stack) => stack.pop(),
         };
-        let slot = match slot {
+        let mut slot = match slot {
             Some(slot) => slot,
             None => self.take_slow()?,
         };
@@ -154,7 +154,7 @@ impl<T: Recycle> Cache<T> {
         out: &mut [Option<U>],
         mut each: impl FnMut(Slot<T>) -> U,
     ) -> usize {
-        let mut each = |slot: Slot<T>| {
+        let mut each = |mut slot: Slot<T>| {
             slot.step(Place::Cache, Place::InUse);
             each(slot)
         };
@@ -193,7 +193,7 @@ impl<T: Recycle> Cache<T> {
 
     /// Puts an object of this home.
     #[inline]
-    fn put_front(&mut self, slot: Slot<T>) {
+    fn put_front(&mut self, mut slot: Slot<T>) {
         slot.step(Place::InUse, Place::Cache);
         let refused = match &mut self.front {
             Front::Magazines(magazines) => magazines.push(slot),
@@ -244,7 +244,7 @@ impl<T: Recycle> Cache<T> {
             self.put_bulk(from, each);
         } else if !own && self.route == Route::Gather && self.is_ours(home) {
             self.gather_bulk(from, home, |item| {
-                let slot = each(item);
+                let mut slot = each(item);
                 slot.step(Place::InUse, Place::Outbox);
                 slot
             });
@@ -260,7 +260,7 @@ impl<T: Recycle> Cache<T> {
     #[inline]
     fn put_bulk<U>(&mut self, mut from: &mut [Option<U>], mut each: impl FnMut(U) -> Slot<T>) {
         let mut each = |item| {
-            let slot = each(item);
+            let mut slot = each(item);
             slot.step(Place::InUse, Place::Cache);
             slot
         };

@@ -182,7 +182,7 @@ impl<T: Recycle> Depot<T> {
     /// One object, the slow way: for whoever has no cache. It is of another node where this one has
     /// none.
     pub fn take_one(&'static self) -> Option<Slot<T>> {
-        let slot = self.take_single().or_else(|| self.take_far())?;
+        let mut slot = self.take_single().or_else(|| self.take_far())?;
         slot.step(Place::Depot, Place::InUse);
         Some(slot)
     }
@@ -288,7 +288,7 @@ impl<T: Recycle> Depot<T> {
     }
 
     /// Gives back one object, the slow way.
-    pub fn give_one(&self, slot: Slot<T>) {
+    pub fn give_one(&self, mut slot: Slot<T>) {
         slot.step(Place::InUse, Place::Depot);
         lock(&self.stock).loose.extend(self.near(slot));
     }
@@ -345,7 +345,7 @@ impl<T: Recycle> Depot<T> {
         if self.made() == self.capacity() {
             return None;
         }
-        let slot = self.objects.carve_of(self.position, (self.make)(self)).ok()?;
+        let mut slot = self.objects.carve_of(self.position, (self.make)(self)).ok()?;
         slot.step(Place::InUse, Place::Depot);
         Some(slot)
     }

@@ -18,6 +18,7 @@ use std::mem;
 use std::ops::Range;
 use std::ptr::NonNull;
 
+use crate::life::{Life, POISON, check_poison};
 use crate::list::{Bound, Push, Word};
 use crate::node::{Node, Nodes};
 use crate::owners::Owners;
@@ -33,6 +34,7 @@ pub(crate) struct Frames {
     owners: Box<[Owners]>,
     links: Box<[AtomicU32]>,
     places: Box<[PlaceByte]>,
+    lives: Box<[Life]>,
     witnesses: Witnesses,
     returned: Word,
     /// Frames from here on have never been used, and their memory never been touched.
@@ -69,6 +71,7 @@ impl Frames {
             owners: (0..count).map(|_| Owners::new(0)).collect(),
             links: (0..count).map(|_| AtomicU32::new(0)).collect(),
             places,
+            lives: (0..count).map(|_| Life::first()).collect(),
             witnesses: Witnesses::new(count),
             returned: Word::new(),
             carved: AtomicU32::new(0),
@@ -154,11 +157,42 @@ impl Frames {
         &self.links[index as usize]
     }
 
+    /// Notes that a frame moves, of which the caller has the only share or the index.
     #[inline]
+    #[track_caller]
     fn step(&self, index: u32, from: Place, to: Place) {
         // Asked for here, as the check of the bounds would stay.
         if cfg!(feature = "audit") {
             self.places[index as usize].step(from, to);
+            self.turn(index, from, to);
+        }
+    }
+
+    /// Fills the bytes of a frame that was freed; of one that is taken again, checks them.
+    #[cold]
+    fn turn(&self, index: u32, from: Place, to: Place) {
+        let (at, size) = (index as usize * self.size as usize, self.size as usize);
+        // SAFETY: the frame is one of the pool's, for which the region has room.
+        let at = unsafe { self.base.add(at) };
+        // SAFETY: the caller has the only share in the frame, or took its index off a list that
+        // nobody else takes it from: so no slice of it lends its bytes.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(at.as_ptr(), size) };
+        let life = &self.lives[index as usize];
+        if from == Place::InUse {
+            bytes.fill(POISON);
+            life.end();
+        } else if to == Place::InUse && !life.is_first() {
+            check_poison(bytes, from);
+        }
+    }
+
+    /// Checked builds end the process where a frame is free of which a slice is used.
+    #[inline]
+    #[track_caller]
+    fn check(&self, index: u32) {
+        // As in `step`.
+        if cfg!(feature = "audit") {
+            self.places[index as usize].check(Place::InUse);
         }
     }
 }
@@ -430,6 +464,7 @@ impl FrameSlice {
     /// The bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
+        self.frames.check(self.index);
         self.frames.witnesses.read(self.index);
         let at = self.start();
         // SAFETY: `offset + len` lies within the frame (`set_range`), the region is mapped for good
@@ -444,6 +479,7 @@ impl FrameSlice {
         if !self.is_sole() {
             return None;
         }
+        self.frames.check(self.index);
         self.frames.witnesses.write(self.index);
         let at = self.start();
         // SAFETY: as in `bytes`; this slice is the only owner of the frame and is borrowed
@@ -477,6 +513,7 @@ impl Clone for FrameSlice {
     /// # Panics
     /// Beyond some two thousand million owners.
     fn clone(&self) -> Self {
+        self.frames.check(self.index);
         self.owners().join();
         Self { ..*self }
     }

@@ -167,7 +167,7 @@ impl<T: Recycle> List<T> {
     #[inline]
     pub(crate) fn push(
         &self,
-        slot: Slot<T>,
+        mut slot: Slot<T>,
         weight: u32,
         bound: Bound,
         from: Place,
@@ -187,7 +187,7 @@ impl<T: Recycle> List<T> {
             Push::Closed => true,
         };
         // SAFETY: `slot` was given up just above, and its index landed nowhere.
-        let slot = unsafe { self.objects.claim(index) };
+        let mut slot = unsafe { self.objects.claim(index) };
         slot.step(self.place, from);
         Err(Refused { slot, closed })
     }
@@ -280,7 +280,7 @@ impl<T: Recycle> Chain<T> {
     /// # Errors
     /// The object, where it is of another arena.
     #[inline]
-    pub(crate) fn push(&mut self, slot: Slot<T>, from: Place) -> Result<u32, Slot<T>> {
+    pub(crate) fn push(&mut self, mut slot: Slot<T>, from: Place) -> Result<u32, Slot<T>> {
         let Some(index) = self.objects.index(&slot) else { return Err(slot) };
         slot.step(from, self.place);
         slot.give_up();
@@ -333,7 +333,7 @@ impl<T: Recycle> Iterator for Chain<T> {
         self.next = self.objects.link(index).load(Ordering::Relaxed);
         // SAFETY: whoever pushed the index gave up its slot, and the word that named it, or the
         // link before it, was taken by this chain alone; it is claimed once, here.
-        let slot = unsafe { self.objects.claim(index) };
+        let mut slot = unsafe { self.objects.claim(index) };
         slot.step(self.place, Place::InUse);
         Some(slot)
     }

@@ -92,7 +92,7 @@ impl<T: Recycle> Cache<T> {
                 self.stats.spills += u64::from(spilt);
             }
             Front::Stack(_) => {
-                while let Some(slot) = magazine.pop() {
+                while let Some(mut slot) = magazine.pop() {
                     slot.step(Place::Cache, Place::InUse);
                     self.put_front(slot);
                 }
@@ -102,13 +102,13 @@ impl<T: Recycle> Cache<T> {
     }
 
     #[inline]
-    fn gather(&mut self, slot: Slot<T>, home: &'static Home<T>) {
+    fn gather(&mut self, mut slot: Slot<T>, home: &'static Home<T>) {
         slot.step(Place::InUse, Place::Outbox);
         let Self { outbox, empties, .. } = self;
         match outbox.push(home, slot, || empties.take()) {
             Ok(gathered) if gathered >= self.policy.defer_outbox as usize => self.post(home.id()),
             Ok(_) => {}
-            Err(slot) => {
+            Err(mut slot) => {
                 slot.step(Place::Outbox, Place::InUse);
                 home.post(slot);
             }
@@ -242,7 +242,7 @@ impl<T: Recycle> Cache<T> {
     #[cold]
     #[inline(never)]
     fn refused(&mut self, refused: Refused<T>, from: Place) {
-        let Refused { slot, closed } = refused;
+        let Refused { mut slot, closed } = refused;
         slot.step(from, Place::InUse);
         self.stats.overflows += u64::from(!closed);
         if closed || self.policy.defer_overflow == Overflow::Depot {
