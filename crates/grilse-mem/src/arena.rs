@@ -143,7 +143,8 @@ impl<T: Recycle> Arena<T> {
             return Err(value);
         };
         let index = cells.start + number;
-        let at = self.cell(index);
+        // SAFETY: `number` is below the share's length, by `claim`, and the share within the capacity.
+        let at = unsafe { self.cell(index) };
         let part = |offset| at.as_ptr().wrapping_byte_add(offset);
         let link = part(offset_of!(Cell<T>, link)).cast::<AtomicU32>();
         let witness = part(offset_of!(Cell<T>, witness)).cast::<Witnesses>();
@@ -204,7 +205,8 @@ impl<T: Recycle> Arena<T> {
         let mut places = Places::default();
         let first = self.share_of(position).start;
         for index in first..first + self.carved_of(position) {
-            let cell = self.cell(index);
+            // SAFETY: a carved cell is within the capacity.
+            let cell = unsafe { self.cell(index) };
             // SAFETY: the cell is within the region; the reference is to the place alone, an atomic
             // that is valid from the start (zeroed) and only ever changed as one, and no owner's
             // `&mut` covers it (`deref_mut` borrows the value alone).
@@ -215,10 +217,13 @@ impl<T: Recycle> Arena<T> {
     }
 
     /// The link of a cell that its pusher has given up and not yet landed, or that a list holds.
+    ///
+    /// # Safety
+    /// The slot of `index` was given up ([`Slot::give_up`]), and has not been claimed since.
     #[inline]
-    pub(crate) fn link(&self, index: u32) -> &AtomicU32 {
-        debug_assert!(index < self.capacity, "a link of a cell");
-        let cell = self.cell(index);
+    pub(crate) unsafe fn link(&self, index: u32) -> &AtomicU32 {
+        // SAFETY: a slot of it was, so the cell is within the capacity.
+        let cell = unsafe { self.cell(index) };
         // SAFETY: the cell is carved, as a slot of it was given up; the reference is to the link
         // alone, an atomic, and not to the value.
         unsafe { &(*cell.as_ptr()).link }
@@ -230,7 +235,8 @@ impl<T: Recycle> Arena<T> {
     /// The slot of `index` was given up ([`Slot::give_up`]), and has not been claimed since.
     #[inline]
     pub(crate) unsafe fn claim(&self, index: u32) -> Slot<T> {
-        let at = self.cell(index);
+        // SAFETY: a slot of it was given up, so the cell is within the capacity.
+        let at = unsafe { self.cell(index) };
         // SAFETY: the cell is carved, as a slot of it was given up; the reference is to the life
         // alone, an atomic, and not to the value.
         let life = unsafe { &(*at.as_ptr()).life };
@@ -239,8 +245,10 @@ impl<T: Recycle> Arena<T> {
         slot
     }
 
-    fn cell(&self, index: u32) -> NonNull<Cell<T>> {
-        // SAFETY: callers pass an index below the capacity, for which the region has room.
+    /// # Safety
+    /// `index` is below the capacity.
+    unsafe fn cell(&self, index: u32) -> NonNull<Cell<T>> {
+        // SAFETY: the region has room for as many cells as the capacity says.
         unsafe { self.base.add(index as usize) }
     }
 }

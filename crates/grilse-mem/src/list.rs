@@ -179,8 +179,10 @@ impl<T: Recycle> List<T> {
         };
         slot.step(from, self.place);
         slot.give_up();
+        // SAFETY: `index` is that of `slot`, which was given up just above.
+        let at = unsafe { self.objects.link(index) };
         // Relaxed: published by the release in the word.
-        let link = |next| self.objects.link(index).store(next, Ordering::Relaxed);
+        let link = |next| at.store(next, Ordering::Relaxed);
         let closed = match self.word.push(index, weight, bound, link) {
             Push::Landed { tell } => return Ok(tell),
             Push::Full => false,
@@ -210,8 +212,11 @@ impl<T: Recycle> List<T> {
         }
         let Some(newest) = chain.next.checked_sub(1) else { return false };
         let bound = Bound { tell_at, ..Bound::NONE };
+        // SAFETY: a strand that holds something has the index of its oldest from `Chain::push`, by
+        // which that slot was given up to the same arena; and nothing takes it off again.
+        let at = unsafe { self.objects.link(oldest) };
         // Relaxed: published by the release in the word.
-        let link = |next| self.objects.link(oldest).store(next, Ordering::Relaxed);
+        let link = |next| at.store(next, Ordering::Relaxed);
         match self.word.push(newest, count, bound, link) {
             Push::Landed { tell } => {
                 // The list has them now.
@@ -220,7 +225,7 @@ impl<T: Recycle> List<T> {
             }
             Push::Full | Push::Closed => {
                 debug_assert!(false, "a strand came to a list that refuses");
-                self.objects.link(oldest).store(0, Ordering::Relaxed);
+                at.store(0, Ordering::Relaxed);
                 false
             }
         }
@@ -284,8 +289,10 @@ impl<T: Recycle> Chain<T> {
         let Some(index) = self.objects.index(&slot) else { return Err(slot) };
         slot.step(from, self.place);
         slot.give_up();
+        // SAFETY: `index` is that of `slot`, which was given up just above.
+        let link = unsafe { self.objects.link(index) };
         // Relaxed: nobody else reads the link before the chain is published.
-        self.objects.link(index).store(self.next, Ordering::Relaxed);
+        link.store(self.next, Ordering::Relaxed);
         self.next = index + 1;
         Ok(index)
     }
@@ -329,8 +336,10 @@ impl<T: Recycle> Iterator for Chain<T> {
     #[inline]
     fn next(&mut self) -> Option<Slot<T>> {
         let index = self.next.checked_sub(1)?;
+        // SAFETY: whoever pushed the index gave up its slot, of this arena, and it is claimed below.
+        let link = unsafe { self.objects.link(index) };
         // Relaxed: made visible by the acquire that took the list.
-        self.next = self.objects.link(index).load(Ordering::Relaxed);
+        self.next = link.load(Ordering::Relaxed);
         // SAFETY: whoever pushed the index gave up its slot, and the word that named it, or the
         // link before it, was taken by this chain alone; it is claimed once, here.
         let mut slot = unsafe { self.objects.claim(index) };
