@@ -10,6 +10,7 @@
 mod away;
 mod magazines;
 mod nodes;
+mod rest;
 mod stack;
 
 use crate::arena::{Recycle, Slot};
@@ -48,6 +49,8 @@ pub struct Cache<T: Recycle> {
     outbox: Outbox<T>,
     depot: &'static Depot<T>,
     misses: u32,
+    /// A take has found nothing since the owner last slept.
+    dry: bool,
     policy: Policy,
     stats: Stats,
 }
@@ -81,6 +84,7 @@ impl<T: Recycle> Cache<T> {
             outbox: Outbox::new(),
             depot,
             misses: 0,
+            dry: false,
             policy,
             stats: Stats::default(),
         };
@@ -177,7 +181,9 @@ impl<T: Recycle> Cache<T> {
     /// Takes an object past the front (`kmem_cache_alloc`), not stamped; `None` when the class is
     /// exhausted.
     pub fn take_past_front(&mut self) -> Option<Slot<T>> {
-        self.slab.take(Place::InUse).or_else(|| self.borrow(Place::InUse))
+        let slot = self.slab.take(Place::InUse).or_else(|| self.borrow(Place::InUse));
+        self.dry |= slot.is_none();
+        slot
     }
 
     /// Puts an object that this thread frees and keeps, whoever's it was. One of another node goes
@@ -337,17 +343,6 @@ impl<T: Recycle> Cache<T> {
         self.say();
     }
 
-    /// Sleeps until there is something for this home, or somebody wakes it. With `starving`, what
-    /// comes home wakes it at once; but by the kernel's lists only what the policy kicks for does.
-    pub fn sleep(&mut self, starving: bool) {
-        if self.policy.defer_drain_eager {
-            self.drain();
-        }
-        self.end();
-        let home = self.home;
-        home.sleep().sleep(starving, || home.waiting() > 0);
-    }
-
     fn drain_with(&mut self, mut each: impl FnMut(&mut T)) -> usize {
         let home = self.home;
         let mut came = 0;
@@ -403,6 +398,7 @@ impl<T: Recycle> Cache<T> {
         };
         let Some(mut slot) = slot.or_else(|| self.borrow(Place::Cache)) else {
             self.stats.exhausted += 1;
+            self.dry = true;
             return None;
         };
         // The front was empty, so all that it holds came just now.

@@ -24,7 +24,8 @@ use crate::node::{Node, Nodes};
 use crate::owners::Owners;
 use crate::place::{Place, PlaceByte, Places};
 use crate::region::{self, MapError, Pages, Region};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Witnesses};
+use crate::sleep::Sleep;
+use crate::sync::{self, AtomicU32, AtomicU64, Mutex, Ordering, Witnesses, fence, lock};
 
 /// The frames of one pool, and what everybody who holds one shares. Lasts as long as the process.
 pub(crate) struct Frames {
@@ -36,7 +37,9 @@ pub(crate) struct Frames {
     places: Box<[PlaceByte]>,
     lives: Box<[Life]>,
     witnesses: Witnesses,
+    /// Says "told" unless the owner sleeps for want of frames: who then gives some back wakes it.
     returned: Word,
+    sleeper: Mutex<Option<&'static Sleep>>,
     /// Frames from here on have never been used, and their memory never been touched.
     carved: AtomicU32,
     /// For whom the pool is worked, and how many frames wait there: see [`keep`](Self::keep).
@@ -64,6 +67,8 @@ impl Frames {
         let region = Region::map(len, len, &Nodes::one(node))?;
         let places: Box<[_]> = (0..count).map(|_| PlaceByte::new()).collect();
         places.iter().for_each(|place| place.step(Place::InUse, Place::Depot));
+        let returned = Word::new();
+        returned.set_told();
         Ok(Box::leak(Box::new(Self {
             base: region.base,
             size,
@@ -73,7 +78,8 @@ impl Frames {
             places,
             lives: (0..count).map(|_| Life::first()).collect(),
             witnesses: Witnesses::new(count),
-            returned: Word::new(),
+            returned,
+            sleeper: Mutex::new(None),
             carved: AtomicU32::new(0),
             keeper: AtomicU64::new(0),
             pages: region.pages,
@@ -146,8 +152,31 @@ impl Frames {
     #[inline]
     fn give_back(&self, first: u32, last: u32, count: u32) {
         let link = |next| self.link(last).store(next, Ordering::Relaxed);
-        let pushed = self.returned.push(first, count, Bound::NONE, link);
+        let bound = Bound { tell_at: 1, ..Bound::NONE };
+        let pushed = self.returned.push(first, count, bound, link);
         debug_assert!(matches!(pushed, Push::Landed { .. }), "the list is never closed");
+        if matches!(pushed, Push::Landed { tell: true }) {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        // Acquire: pairs with the release in `clear_told`, behind which the sleeper is named.
+        fence(Ordering::Acquire);
+        if let Some(sleeper) = lock(&self.sleeper).take()
+            && sync::step("rouse")
+        {
+            sleeper.wake_starving();
+        }
+    }
+
+    /// Whether frames came back. If not, who gives some back wakes `sleeper`, once: who asks has said
+    /// before that it starves. For the pool's owner.
+    pub(crate) fn watch(&self, sleeper: &'static Sleep) -> bool {
+        *lock(&self.sleeper) = Some(sleeper);
+        !self.returned.clear_told() && self.returned.weight() > 0
     }
 
     /// Relaxed stores and loads do: what is written to it is published by the push, and seen by the
@@ -337,7 +366,7 @@ impl Taken {
     /// Takes all that was returned, once what was taken before is used up.
     pub(crate) fn take(&mut self) {
         if self.left == 0 {
-            (self.next, self.left) = self.frames.returned.take_weighed();
+            (self.next, self.left) = self.frames.returned.take_told();
         }
     }
 }
@@ -356,7 +385,9 @@ impl Retired {
         // Relaxed: as in `carve`, which finds nothing from now on.
         let fresh = count - frames.carved.swap(count, Ordering::Relaxed);
         let mut retired = Self { frames, count: fresh };
-        retired.add(taken);
+        if sync::step("taken") {
+            retired.add(taken);
+        }
         retired
     }
 

@@ -86,19 +86,12 @@ impl Word {
     /// Takes all; returns the newest index plus one, 0 where there is none. For the one consumer.
     #[inline]
     pub(crate) fn take(&self) -> u32 {
-        self.take_weighed().0
-    }
-
-    /// The same, and the weight of what was taken.
-    #[inline]
-    pub(crate) fn take_weighed(&self) -> (u32, u32) {
         // The common answer is "nothing", and a load leaves the line shared.
         if self.0.load(Ordering::Relaxed) & INDEX == 0 {
-            return (0, 0);
+            return 0;
         }
         // Acquire: pairs with the release in `push`.
-        let word = self.0.fetch_and(CLOSED, edge("take", Ordering::Acquire));
-        ((word & INDEX) as u32, ((word & WEIGHT) >> 32) as u32)
+        (self.0.fetch_and(CLOSED, edge("take", Ordering::Acquire)) & INDEX) as u32
     }
 
     /// Takes all as [`take`](Self::take) does, but leaves it said that the owner was told. Returns
@@ -121,7 +114,8 @@ impl Word {
 
     /// Takes that back, unless something is listed; says whether it did.
     pub(crate) fn clear_told(&self) -> bool {
-        self.0.compare_exchange(TOLD, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        // Release: whom to tell, for the push that finds it so.
+        self.0.compare_exchange(TOLD, 0, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     /// Refuses pushes from now on, and takes all.

@@ -148,7 +148,7 @@ impl<T: Recycle> Cache<T> {
                 let missing = home.misses() != mem::replace(&mut lane.course.misses, home.misses());
                 let short = mem::take(&mut self.misses) > 0;
                 let near = std::ptr::eq(home.depot(), self.depot);
-                lane.course.vote(vote(home.sleep().is_asleep(), missing, short && near))
+                lane.course.vote(vote(home.sleep().is_content(), missing, short && near))
             }
             _ => Way::Home,
         };
@@ -224,7 +224,7 @@ impl<T: Recycle> Cache<T> {
                     self.kick(home);
                 }
             }
-            Err(refused) => self.refused(refused, from),
+            Err(refused) => self.refused(refused, home, from),
         }
     }
 
@@ -241,10 +241,13 @@ impl<T: Recycle> Cache<T> {
 
     #[cold]
     #[inline(never)]
-    fn refused(&mut self, refused: Refused<T>, from: Place) {
+    fn refused(&mut self, refused: Refused<T>, home: &'static Home<T>, from: Place) {
         let Refused { mut slot, closed } = refused;
         slot.step(from, Place::InUse);
         self.stats.overflows += u64::from(!closed);
+        if closed {
+            home.orphaned(1);
+        }
         if closed || self.policy.defer_overflow == Overflow::Depot {
             self.stats.to_depot += 1;
             self.put_past_front(slot);
@@ -254,9 +257,9 @@ impl<T: Recycle> Cache<T> {
     }
 }
 
-/// The way that the present state speaks for: a home that sleeps needs nothing now; one that runs
-/// dry, or needs no help of ours, gets what is its own; and who runs dry while the home, on the same
-/// node, does not, keeps what is at hand.
+/// The way that the present state speaks for: a home that sleeps and lacks nothing needs none now; one
+/// that runs dry, or needs no help of ours, gets what is its own; and who runs dry while the home, on
+/// the same node, does not, keeps what is at hand.
 fn vote(asleep: bool, missing: bool, short: bool) -> Way {
     match (asleep, missing, short) {
         (true, _, _) => Way::Depot,
