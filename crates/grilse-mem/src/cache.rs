@@ -127,7 +127,7 @@ impl<T: Recycle> Cache<T> {
     pub fn end(&mut self) {
         self.post_all();
         if let Front::Stack(stack) = &mut self.front {
-            stack.end();
+            self.stats.prefetches += stack.end();
         }
         if self.policy.shell_cache == ShellCache::Round {
             self.flush_front();

@@ -273,7 +273,8 @@ policy! {
     shell_task_use: bool = true, "shell.task_use", ANY;
     /// Whether a take from an array prefetches what the next one will return.
     shell_prefetch_next: bool = true, "shell.prefetch_next", ANY;
-    /// When the shells of a burst are initialised.
+    /// When the shells of a burst are initialised. Only time tells: what is done is the same, in
+    /// another order.
     shell_init: Init = Init::Batch, "shell.init", ANY;
     /// How much a refill of an array takes.
     refill_demand: Demand = Demand::Fixed, "refill.demand", ANY;
