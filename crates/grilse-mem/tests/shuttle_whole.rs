@@ -168,6 +168,8 @@ fn whole() {
         let (_, mut policy) = Policy::PROFILES[thread_rng().gen_range(0..Policy::PROFILES.len())];
         policy.defer_outbox = thread_rng().gen_range(0..4);
         policy.defer_max = thread_rng().gen_range(0..6);
+        policy.pp_refill = thread_rng().gen_range(1..4);
+        policy.pp_direct = thread_rng().gen_bool(0.5);
         engine.switch.set(policy).unwrap();
         thread::yield_now();
     }
