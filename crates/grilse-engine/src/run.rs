@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 use grilse_dev::Fault;
-use grilse_packet::{Ctx, NoMagazines, Seat};
+use grilse_packet::{Ctx, NoSeat, Seat};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::account::{Account, Published};
@@ -39,7 +39,7 @@ pub struct Plan<H> {
 /// A worker that runs.
 #[derive(Debug)]
 pub struct Running<H> {
-    thread: JoinHandle<Result<Ended<H>, NoMagazines>>,
+    thread: JoinHandle<Result<Ended<H>, NoSeat>>,
     published: Arc<Published>,
 }
 
@@ -58,7 +58,7 @@ pub struct Ended<H> {
 #[derive(Debug)]
 pub enum Lost {
     /// It could not sit down.
-    NoMagazines(NoMagazines),
+    NoSeat(NoSeat),
     /// It panicked; what it held went home as it unwound.
     Panicked,
 }
@@ -66,7 +66,7 @@ pub enum Lost {
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoMagazines(error) => error.fmt(f),
+            Self::NoSeat(error) => error.fmt(f),
             Self::Panicked => f.write_str("a worker panicked"),
         }
     }
@@ -123,7 +123,7 @@ impl<H> Running<H> {
     /// Where nothing is left of it.
     pub fn join(self) -> Result<Ended<H>, Lost> {
         match self.thread.join() {
-            Ok(ended) => ended.map_err(Lost::NoMagazines),
+            Ok(ended) => ended.map_err(Lost::NoSeat),
             Err(_) => Err(Lost::Panicked),
         }
     }

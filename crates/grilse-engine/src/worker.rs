@@ -33,6 +33,8 @@ pub struct Worker<H> {
     handler: H,
     account: Account,
     limit: Option<Arc<Limit>>,
+    /// When there was last something to do.
+    busy_ns: u64,
 }
 
 /// What a round did.
@@ -58,6 +60,7 @@ impl<H: Handler> Worker<H> {
             handler,
             account: Account::default(),
             limit: None,
+            busy_ns: 0,
         }
     }
 
@@ -77,7 +80,7 @@ impl<H: Handler> Worker<H> {
         let sent = self.send();
         self.ctx.end();
         let polled = polled?;
-        sent?;
+        self.rest(now_ns, polled.taken + sent?);
         Ok(polled)
     }
 
@@ -113,7 +116,24 @@ impl<H: Handler> Worker<H> {
         let no_more = self.limit.as_ref().is_some_and(|limit| limit.is_reached())
             || self.ports.iter().all(Port::ended);
         round.ended = no_more && self.tx.frames() == 0;
+        self.rest(now_ns, round.taken + round.sent);
         fault.map_or(Ok(round), Err)
+    }
+
+    /// Leaves nothing parked here once there was nothing to do for as long as `idle.flush_us` says
+    /// (invariant I10). What comes home later goes on to the depot with the next round.
+    fn rest(&mut self, now_ns: u64, done: usize) {
+        if done > 0 {
+            self.busy_ns = now_ns;
+        } else if self.flush_at_ns().is_some_and(|at_ns| now_ns >= at_ns) {
+            self.ctx.flush();
+        }
+    }
+
+    /// When what is cached goes to the depot, if nothing is to be done until then.
+    fn flush_at_ns(&self) -> Option<u64> {
+        let most = self.ctx.policy().idle_flush().filter(|_| self.ctx.held() > 0)?;
+        Some(self.busy_ns + most.as_nanos() as u64)
     }
 
     fn poll_one(&mut self, port: usize, budget: usize) -> Result<Poll, Fault> {
@@ -156,6 +176,7 @@ impl<H: Handler> Worker<H> {
         let sending = |port| self.tx.is_waiting(port);
         let blocked = !self.tx.have_room();
         let mut until_ns = now_ns + if blocked { SHORT_NAP_NS } else { NAP_NS };
+        until_ns = self.flush_at_ns().map_or(until_ns, |at_ns| until_ns.min(at_ns));
         let mut fds = vec![PollFd::new(stop, PollFlags::IN)];
         for (index, port) in self.ports.iter_mut().enumerate() {
             let sending = sending(index);

@@ -3,7 +3,7 @@
 use grilse_dev::pcap::{Error, Reader};
 use grilse_dev::{Fault, Offloads, Replay, ReplayPool};
 use grilse_engine::{Handler, Poll, PollCtx, Port, Worker};
-use grilse_mem::Role;
+use grilse_mem::{Policy, Role};
 use grilse_offload::{Config, Gro, Why};
 use grilse_packet::{Ctx, DropReason, Memory, Skb};
 use grilse_wire::Meta;
@@ -86,4 +86,35 @@ fn refused_frames_are_counted_and_cost_no_memory() {
     let (frames, dropped, fault) = receive(capture.leak(), 64);
     assert!(fault.is_none(), "{fault:?}");
     assert_eq!((frames, dropped), (FRAMES, 1));
+}
+
+/// Invariant I10: a worker that nothing has come to for `idle.flush_us` has nothing parked, and not
+/// before; nor has it later, when something comes home to it.
+#[test]
+fn i10_an_idle_worker_has_nothing_parked() {
+    let pool = ReplayPool::new().expect("memory for frames");
+    let memory = Memory::new(1024, None).expect("memory for packets");
+    let idle_ns = Policy::GRILSE.idle_flush().expect("it is on").as_nanos() as u64;
+    let reader = Reader::new(CAPTURE).expect("a capture");
+    let device = Replay::on(&pool, "t", reader, Offloads { hash: true, ..Offloads::default() });
+    let mut ctx = Ctx::new(memory.seat(Role::Worker)).expect("the first seat");
+    let late = ctx.take().expect("nothing is in use yet");
+    let port = Port::new(Box::new(device), Gro::new(Config::default()));
+    let mut worker = Worker::new(ctx, vec![port], Tally::default());
+    while !worker.poll(0, 1000, 64).expect("the capture is whole").ended {}
+    let parked = |memory: &Memory| {
+        let shells = memory.ledgers().shells;
+        assert_eq!(shells.in_use + shells.depot + shells.cached + shells.travelling, shells.made);
+        shells.cached + shells.travelling
+    };
+    worker.poll(0, 1000 + idle_ns - 1, 64).expect("nothing comes");
+    assert!(parked(memory) > 0, "it may still be needed");
+    worker.poll(0, 1000 + idle_ns, 64).expect("nothing comes");
+    assert_eq!((parked(memory), memory.ledgers().shells.in_use), (0, 1));
+    assert_eq!((pool.ledger().in_use, pool.ledger().kept), (0, 0));
+    drop(late);
+    assert_eq!(parked(memory), 1);
+    worker.poll(0, 1001 + idle_ns, 64).expect("nothing comes");
+    let ledgers = memory.ledgers();
+    assert_eq!((ledgers.shells.depot, ledgers.data.cached), (ledgers.shells.made, 0));
 }

@@ -16,6 +16,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
 use crate::home::Home;
+use crate::life::{Life, Mark, POISON, check_poison};
 use crate::list;
 use crate::node::{Node, Nodes};
 use crate::owners::Owners;
@@ -42,11 +43,17 @@ pub trait Recycle: Sized + Send + 'static {
     fn stamp(&mut self, home: &'static Home<Self>) {
         let _ = home;
     }
+
+    /// Bytes that mean nothing while the object is free. Checked builds (feature `audit`) fill them
+    /// when it is freed, and end the process where they changed until it is taken.
+    fn spare_bytes(&mut self) -> &mut [u8] {
+        &mut []
+    }
 }
 
 /// The only owner of one cell of an [`Arena`].
 #[repr(transparent)]
-pub struct Slot<T: Recycle>(NonNull<Cell<T>>);
+pub struct Slot<T: Recycle>(Mark<Cell<T>>);
 
 /// Stands on cache lines of its own. The first eight bytes are the arena's, the rest of the line is
 /// the value's front.
@@ -56,6 +63,7 @@ struct Cell<T> {
     /// takes; never while a slot owns the cell.
     link: AtomicU32,
     place: PlaceByte,
+    life: Life,
     value: T,
     witness: Witnesses,
 }
@@ -135,7 +143,8 @@ impl<T: Recycle> Arena<T> {
             return Err(value);
         };
         let index = cells.start + number;
-        let at = self.cell(index);
+        // SAFETY: `number` is below the share's length, by `claim`, and the share within the capacity.
+        let at = unsafe { self.cell(index) };
         let part = |offset| at.as_ptr().wrapping_byte_add(offset);
         let link = part(offset_of!(Cell<T>, link)).cast::<AtomicU32>();
         let witness = part(offset_of!(Cell<T>, witness)).cast::<Witnesses>();
@@ -146,8 +155,9 @@ impl<T: Recycle> Arena<T> {
         unsafe { link.write(AtomicU32::new(0)) };
         // SAFETY: as above.
         unsafe { witness.write(Witnesses::new(1)) };
-        // The place stays as the region came, zeroed, which says in use: `places` may be reading it.
-        Ok(Slot(at))
+        // Place and life stay as the region came, zeroed, which says in use, for the first time:
+        // `places` may be reading the one.
+        Ok(Slot(Mark::new(at, &Life::first())))
     }
 
     /// How many cells there can be.
@@ -184,7 +194,7 @@ impl<T: Recycle> Arena<T> {
 
     /// The number of a cell; `None` for one of another arena.
     pub fn index(&self, slot: &Slot<T>) -> Option<u32> {
-        let offset = (slot.0.as_ptr() as usize).checked_sub(self.base.as_ptr() as usize)?;
+        let offset = (slot.0.at().as_ptr() as usize).checked_sub(self.base.as_ptr() as usize)?;
         let index = offset / size_of::<Cell<T>>();
         (index < self.capacity as usize).then_some(index as u32)
     }
@@ -195,7 +205,8 @@ impl<T: Recycle> Arena<T> {
         let mut places = Places::default();
         let first = self.share_of(position).start;
         for index in first..first + self.carved_of(position) {
-            let cell = self.cell(index);
+            // SAFETY: a carved cell is within the capacity.
+            let cell = unsafe { self.cell(index) };
             // SAFETY: the cell is within the region; the reference is to the place alone, an atomic
             // that is valid from the start (zeroed) and only ever changed as one, and no owner's
             // `&mut` covers it (`deref_mut` borrows the value alone).
@@ -206,10 +217,13 @@ impl<T: Recycle> Arena<T> {
     }
 
     /// The link of a cell that its pusher has given up and not yet landed, or that a list holds.
+    ///
+    /// # Safety
+    /// The slot of `index` was given up ([`Slot::give_up`]), and has not been claimed since.
     #[inline]
-    pub(crate) fn link(&self, index: u32) -> &AtomicU32 {
-        debug_assert!(index < self.capacity, "a link of a cell");
-        let cell = self.cell(index);
+    pub(crate) unsafe fn link(&self, index: u32) -> &AtomicU32 {
+        // SAFETY: a slot of it was, so the cell is within the capacity.
+        let cell = unsafe { self.cell(index) };
         // SAFETY: the cell is carved, as a slot of it was given up; the reference is to the link
         // alone, an atomic, and not to the value.
         unsafe { &(*cell.as_ptr()).link }
@@ -221,13 +235,20 @@ impl<T: Recycle> Arena<T> {
     /// The slot of `index` was given up ([`Slot::give_up`]), and has not been claimed since.
     #[inline]
     pub(crate) unsafe fn claim(&self, index: u32) -> Slot<T> {
-        let slot = Slot(self.cell(index));
+        // SAFETY: a slot of it was given up, so the cell is within the capacity.
+        let at = unsafe { self.cell(index) };
+        // SAFETY: the cell is carved, as a slot of it was given up; the reference is to the life
+        // alone, an atomic, and not to the value.
+        let life = unsafe { &(*at.as_ptr()).life };
+        let slot = Slot(Mark::new(at, life));
         slot.cell().witness.write(0);
         slot
     }
 
-    fn cell(&self, index: u32) -> NonNull<Cell<T>> {
-        // SAFETY: callers pass an index below the capacity, for which the region has room.
+    /// # Safety
+    /// `index` is below the capacity.
+    unsafe fn cell(&self, index: u32) -> NonNull<Cell<T>> {
+        // SAFETY: the region has room for as many cells as the capacity says.
         unsafe { self.base.add(index as usize) }
     }
 }
@@ -243,8 +264,35 @@ impl<T: Recycle> Slot<T> {
     /// Notes that the object moves. Checked builds abort where it is not in `from`: it is in two
     /// places, or some code lost track of it.
     #[inline]
-    pub(crate) fn step(&self, from: Place, to: Place) {
-        self.cell().place.step(from, to);
+    #[track_caller]
+    pub(crate) fn step(&mut self, from: Place, to: Place) {
+        let cell = self.cell_of_any_life();
+        // The place first: where both are wrong, it tells more.
+        cell.place.step(from, to);
+        self.0.check(&cell.life, from);
+        if cfg!(feature = "audit") && from != to {
+            self.turn(from, to);
+        }
+    }
+
+    /// The same, within a chain of calls.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn stepped(mut self, from: Place, to: Place) -> Self {
+        self.step(from, to);
+        self
+    }
+
+    /// Ends a life of the cell, or begins to use the object in it.
+    #[cold]
+    fn turn(&mut self, from: Place, to: Place) {
+        if from == Place::InUse {
+            self.spare_bytes().fill(POISON);
+            self.cell().life.end();
+            self.0 = Mark::new(self.0.at(), &self.cell_of_any_life().life);
+        } else if to == Place::InUse {
+            check_poison(self.spare_bytes(), from);
+        }
     }
 
     /// Asks the processor to fetch the front of the object, where it can be asked.
@@ -254,7 +302,7 @@ impl<T: Recycle> Slot<T> {
         // SAFETY: a prefetch reads and writes nothing that a program can see, at any address.
         unsafe {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
-                self.0.as_ptr().cast(),
+                self.0.at().as_ptr().cast(),
             );
         }
     }
@@ -266,7 +314,7 @@ impl<T: Recycle> Slot<T> {
     pub(crate) fn fetch_to_write(&self) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         for line in 0..T::WRITTEN {
-            let at = self.0.as_ptr().wrapping_byte_add(line * 64);
+            let at = self.0.at().as_ptr().wrapping_byte_add(line * 64);
             // SAFETY: a prefetch reads and writes nothing that a program can see, at any address;
             // processors that do not know this one take it for a no-op.
             unsafe {
@@ -276,9 +324,17 @@ impl<T: Recycle> Slot<T> {
     }
 
     #[inline]
+    #[track_caller]
     fn cell(&self) -> &Cell<T> {
+        let cell = self.cell_of_any_life();
+        self.0.check(&cell.life, cell.place.place());
+        cell
+    }
+
+    #[inline]
+    fn cell_of_any_life(&self) -> &Cell<T> {
         // SAFETY: a slot's cell is carved, valid, and owned by this slot alone.
-        unsafe { self.0.as_ref() }
+        unsafe { self.0.at().as_ref() }
     }
 }
 
@@ -293,9 +349,12 @@ impl<T: Recycle> Deref for Slot<T> {
 impl<T: Recycle> DerefMut for Slot<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
+        if cfg!(feature = "audit") {
+            self.cell();
+        }
         // SAFETY: as in `cell`, and the borrow is exclusive. It covers the value alone: others may
         // be reading the place meanwhile (`Arena::places`).
-        unsafe { &mut (*self.0.as_ptr()).value }
+        unsafe { &mut (*self.0.at().as_ptr()).value }
     }
 }
 
@@ -334,11 +393,20 @@ pub struct Counted<T> {
 pub trait Share: Sized + Send + Sync + 'static {
     /// As [`Recycle::recycle`], when the last owner let go.
     fn recycle(slot: Slot<Counted<Self>>);
+
+    /// As [`Recycle::spare_bytes`].
+    fn spare_bytes(&mut self) -> &mut [u8] {
+        &mut []
+    }
 }
 
 impl<T: Share> Recycle for Counted<T> {
     fn recycle(slot: Slot<Self>) {
         T::recycle(slot);
+    }
+
+    fn spare_bytes(&mut self) -> &mut [u8] {
+        self.value.spare_bytes()
     }
 }
 
@@ -365,7 +433,7 @@ impl<T> DerefMut for Counted<T> {
 }
 
 /// One of several owners of a cell, which all may read: what `Arc` is to `Box`.
-pub struct Shared<T: Share>(NonNull<Cell<Counted<T>>>);
+pub struct Shared<T: Share>(Mark<Cell<Counted<T>>>);
 
 // SAFETY: as for `Arc`: handles on several threads give `&T`, and the last one gives the `T`.
 unsafe impl<T: Share> Send for Shared<T> {}
@@ -400,10 +468,13 @@ impl<T: Share> Shared<T> {
     }
 
     #[inline]
+    #[track_caller]
     fn cell(&self) -> &Cell<Counted<T>> {
         // SAFETY: the count is at least one while this handle exists, so the cell is valid, and
         // nobody has it exclusively.
-        unsafe { self.0.as_ref() }
+        let cell = unsafe { self.0.at().as_ref() };
+        self.0.check(&cell.life, cell.place.place());
+        cell
     }
 }
 

@@ -10,6 +10,7 @@
 mod away;
 mod magazines;
 mod nodes;
+mod rest;
 mod stack;
 
 use crate::arena::{Recycle, Slot};
@@ -50,6 +51,8 @@ pub struct Cache<T: Recycle> {
     /// Takes that went past the front, and objects that came home, since the last vote (`course.rs`).
     misses: u32,
     came: u32,
+    /// A take has found nothing since the owner last slept.
+    dry: bool,
     policy: Policy,
     stats: Stats,
 }
@@ -84,6 +87,7 @@ impl<T: Recycle> Cache<T> {
             depot,
             misses: 0,
             came: 0,
+            dry: false,
             policy,
             stats: Stats::default(),
         };
@@ -126,7 +130,7 @@ impl<T: Recycle> Cache<T> {
     pub fn end(&mut self) {
         self.post_all();
         if let Front::Stack(stack) = &mut self.front {
-            stack.end();
+            self.stats.prefetches += stack.end();
         }
         if self.policy.shell_cache == ShellCache::Round {
             self.flush_front();
@@ -141,7 +145,7 @@ impl<T: Recycle> Cache<T> {
             Front::Magazines(magazines) => magazines.pop(),
             Front::Stack(stack) => stack.pop(),
         };
-        let slot = match slot {
+        let mut slot = match slot {
             Some(slot) => slot,
             None => self.take_slow()?,
         };
@@ -157,7 +161,7 @@ impl<T: Recycle> Cache<T> {
         out: &mut [Option<U>],
         mut each: impl FnMut(Slot<T>) -> U,
     ) -> usize {
-        let mut each = |slot: Slot<T>| {
+        let mut each = |mut slot: Slot<T>| {
             slot.step(Place::Cache, Place::InUse);
             each(slot)
         };
@@ -180,7 +184,9 @@ impl<T: Recycle> Cache<T> {
     /// Takes an object past the front (`kmem_cache_alloc`), not stamped; `None` when the class is
     /// exhausted.
     pub fn take_past_front(&mut self) -> Option<Slot<T>> {
-        self.slab.take(Place::InUse).or_else(|| self.borrow(Place::InUse))
+        let slot = self.slab.take(Place::InUse).or_else(|| self.borrow(Place::InUse));
+        self.dry |= slot.is_none();
+        slot
     }
 
     /// Puts an object that this thread frees and keeps, whoever's it was. One of another node goes
@@ -196,7 +202,7 @@ impl<T: Recycle> Cache<T> {
 
     /// Puts an object of this home.
     #[inline]
-    fn put_front(&mut self, slot: Slot<T>) {
+    fn put_front(&mut self, mut slot: Slot<T>) {
         slot.step(Place::InUse, Place::Cache);
         let refused = match &mut self.front {
             Front::Magazines(magazines) => magazines.push(slot),
@@ -247,7 +253,7 @@ impl<T: Recycle> Cache<T> {
             self.put_bulk(from, each);
         } else if !own && self.route == Route::Gather && self.is_ours(home) {
             self.gather_bulk(from, home, |item| {
-                let slot = each(item);
+                let mut slot = each(item);
                 slot.step(Place::InUse, Place::Outbox);
                 slot
             });
@@ -263,7 +269,7 @@ impl<T: Recycle> Cache<T> {
     #[inline]
     fn put_bulk<U>(&mut self, mut from: &mut [Option<U>], mut each: impl FnMut(U) -> Slot<T>) {
         let mut each = |item| {
-            let slot = each(item);
+            let mut slot = each(item);
             slot.step(Place::InUse, Place::Cache);
             slot
         };
@@ -340,17 +346,6 @@ impl<T: Recycle> Cache<T> {
         self.say();
     }
 
-    /// Sleeps until there is something for this home, or somebody wakes it. With `starving`, what
-    /// comes home wakes it at once; but by the kernel's lists only what the policy kicks for does.
-    pub fn sleep(&mut self, starving: bool) {
-        if self.policy.defer_drain_eager {
-            self.drain();
-        }
-        self.end();
-        let home = self.home;
-        home.sleep().sleep(starving, || home.waiting() > 0);
-    }
-
     fn drain_with(&mut self, mut each: impl FnMut(&mut T)) -> usize {
         let home = self.home;
         let mut came = 0;
@@ -407,6 +402,7 @@ impl<T: Recycle> Cache<T> {
         };
         let Some(mut slot) = slot.or_else(|| self.borrow(Place::Cache)) else {
             self.stats.exhausted += 1;
+            self.dry = true;
             return None;
         };
         // The front was empty, so all that it holds came just now.

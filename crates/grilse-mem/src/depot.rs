@@ -11,6 +11,7 @@
 //! The slab models that replay the kernel's stand beside this stock, and give to it what they held
 //! when a policy ends them. So what one model freed, another one finds here.
 
+use std::mem;
 use std::sync::OnceLock;
 
 use crate::arena::{Arena, Recycle, Slot};
@@ -19,7 +20,8 @@ use crate::node::{Node, Nodes, Toll};
 use crate::place::{Place, Places};
 use crate::region::{MapError, Pages};
 use crate::slab::Slub;
-use crate::sync::{Mutex, lock};
+use crate::sleep::Sleep;
+use crate::sync::{Mutex, MutexGuard, lock, step};
 
 /// The objects of one class on one node, and the magazines that carry them.
 #[derive(Debug)]
@@ -48,6 +50,8 @@ struct Stock<T: Recycle> {
     empty: Vec<Slot<Magazine<T>>>,
     /// Objects that came back one by one.
     loose: Vec<Slot<T>>,
+    /// Those who sleep until something is given.
+    starving: Vec<&'static Sleep>,
 }
 
 /// Magazines beyond those that a class can fill: two for each cache, and those under way.
@@ -98,6 +102,7 @@ impl<T: Recycle> Depot<T> {
                 full: Vec::with_capacity(magazines as usize),
                 empty: Vec::with_capacity(magazines as usize),
                 loose: Vec::with_capacity(objects.share_of(position).len()),
+                starving: Vec::new(),
             }),
             slub: OnceLock::new(),
         });
@@ -176,13 +181,14 @@ impl<T: Recycle> Depot<T> {
             stock.empty.push(magazine);
         } else {
             stock.full.push(magazine);
+            feed(stock);
         }
     }
 
     /// One object, the slow way: for whoever has no cache. It is of another node where this one has
     /// none.
     pub fn take_one(&'static self) -> Option<Slot<T>> {
-        let slot = self.take_single().or_else(|| self.take_far())?;
+        let mut slot = self.take_single().or_else(|| self.take_far())?;
         slot.step(Place::Depot, Place::InUse);
         Some(slot)
     }
@@ -224,7 +230,9 @@ impl<T: Recycle> Depot<T> {
     fn give_far(&self, slot: Slot<T>) {
         self.toll.pay(1);
         let depot = &self.all()[self.objects.position_of(&slot)];
-        lock(&depot.stock).loose.push(slot);
+        let mut stock = lock(&depot.stock);
+        stock.loose.push(slot);
+        feed(stock);
     }
 
     /// Whether an object is of another node, by its address.
@@ -267,7 +275,9 @@ impl<T: Recycle> Depot<T> {
 
     /// Gives back what a slab model held: objects of this node, in [`Place::Depot`].
     pub(crate) fn give_loose(&self, slots: impl IntoIterator<Item = Slot<T>>) {
-        lock(&self.stock).loose.extend(slots);
+        let mut stock = lock(&self.stock);
+        stock.loose.extend(slots);
+        feed(stock);
     }
 
     /// Makes the objects of one more slab, whose cells are neighbours; fewer where the last slab
@@ -288,9 +298,33 @@ impl<T: Recycle> Depot<T> {
     }
 
     /// Gives back one object, the slow way.
-    pub fn give_one(&self, slot: Slot<T>) {
+    pub fn give_one(&self, mut slot: Slot<T>) {
         slot.step(Place::InUse, Place::Depot);
-        lock(&self.stock).loose.extend(self.near(slot));
+        let mut stock = lock(&self.stock);
+        stock.loose.extend(self.near(slot));
+        feed(stock);
+    }
+
+    /// Whether there is something to take, on any node. If not, whoever gives something wakes
+    /// `sleeper`, once: who asks has said before that it starves, and the locks order the two.
+    pub(crate) fn watch(&self, sleeper: &'static Sleep) -> bool {
+        self.all().iter().any(|depot| {
+            let mut stock = lock(&depot.stock);
+            let unmade = depot.made() < depot.capacity();
+            let in_slabs = || depot.slub.get().is_some_and(|slub| slub.free(depot.made()) > 0);
+            if unmade || !stock.full.is_empty() || !stock.loose.is_empty() || in_slabs() {
+                return true;
+            }
+            stock.starving.push(sleeper);
+            false
+        })
+    }
+
+    /// Takes back what [`watch`](Self::watch) asked for.
+    pub(crate) fn unwatch(&self, sleeper: &'static Sleep) {
+        for depot in self.all() {
+            lock(&depot.stock).starving.retain(|other| !std::ptr::eq(*other, sleeper));
+        }
     }
 
     /// How many objects of this node there can be.
@@ -345,10 +379,20 @@ impl<T: Recycle> Depot<T> {
         if self.made() == self.capacity() {
             return None;
         }
-        let slot = self.objects.carve_of(self.position, (self.make)(self)).ok()?;
+        let mut slot = self.objects.carve_of(self.position, (self.make)(self)).ok()?;
         slot.step(Place::InUse, Place::Depot);
         Some(slot)
     }
+}
+
+/// Unlocks, and wakes those who waited for what was given.
+fn feed<T: Recycle>(mut stock: MutexGuard<'_, Stock<T>>) {
+    if stock.starving.is_empty() || !step("feed") {
+        return;
+    }
+    let starving = mem::take(&mut stock.starving);
+    drop(stock);
+    starving.into_iter().for_each(|sleeper| _ = sleeper.wake_starving());
 }
 
 impl<T: Recycle> Stock<T> {

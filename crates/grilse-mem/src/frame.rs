@@ -18,12 +18,14 @@ use std::mem;
 use std::ops::Range;
 use std::ptr::NonNull;
 
+use crate::life::{Life, POISON, check_poison};
 use crate::list::{Bound, Push, Word};
 use crate::node::{Node, Nodes};
 use crate::owners::Owners;
 use crate::place::{Place, PlaceByte, Places};
 use crate::region::{self, MapError, Pages, Region};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Witnesses};
+use crate::sleep::Sleep;
+use crate::sync::{self, AtomicU32, AtomicU64, Mutex, Ordering, Witnesses, fence, lock};
 
 /// The frames of one pool, and what everybody who holds one shares. Lasts as long as the process.
 pub(crate) struct Frames {
@@ -33,8 +35,11 @@ pub(crate) struct Frames {
     owners: Box<[Owners]>,
     links: Box<[AtomicU32]>,
     places: Box<[PlaceByte]>,
+    lives: Box<[Life]>,
     witnesses: Witnesses,
+    /// Says "told" unless the owner sleeps for want of frames: who then gives some back wakes it.
     returned: Word,
+    sleeper: Mutex<Option<&'static Sleep>>,
     /// Frames from here on have never been used, and their memory never been touched.
     carved: AtomicU32,
     /// For whom the pool is worked, and how many frames wait there: see [`keep`](Self::keep).
@@ -62,6 +67,8 @@ impl Frames {
         let region = Region::map(len, len, &Nodes::one(node))?;
         let places: Box<[_]> = (0..count).map(|_| PlaceByte::new()).collect();
         places.iter().for_each(|place| place.step(Place::InUse, Place::Depot));
+        let returned = Word::new();
+        returned.set_told();
         Ok(Box::leak(Box::new(Self {
             base: region.base,
             size,
@@ -69,8 +76,10 @@ impl Frames {
             owners: (0..count).map(|_| Owners::new(0)).collect(),
             links: (0..count).map(|_| AtomicU32::new(0)).collect(),
             places,
+            lives: (0..count).map(|_| Life::first()).collect(),
             witnesses: Witnesses::new(count),
-            returned: Word::new(),
+            returned,
+            sleeper: Mutex::new(None),
             carved: AtomicU32::new(0),
             keeper: AtomicU64::new(0),
             pages: region.pages,
@@ -143,8 +152,31 @@ impl Frames {
     #[inline]
     fn give_back(&self, first: u32, last: u32, count: u32) {
         let link = |next| self.link(last).store(next, Ordering::Relaxed);
-        let pushed = self.returned.push(first, count, Bound::NONE, link);
+        let bound = Bound { tell_at: 1, ..Bound::NONE };
+        let pushed = self.returned.push(first, count, bound, link);
         debug_assert!(matches!(pushed, Push::Landed { .. }), "the list is never closed");
+        if matches!(pushed, Push::Landed { tell: true }) {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        // Acquire: pairs with the release in `clear_told`, behind which the sleeper is named.
+        fence(Ordering::Acquire);
+        if let Some(sleeper) = lock(&self.sleeper).take()
+            && sync::step("rouse")
+        {
+            sleeper.wake_starving();
+        }
+    }
+
+    /// Whether frames came back. If not, who gives some back wakes `sleeper`, once: who asks has said
+    /// before that it starves. For the pool's owner.
+    pub(crate) fn watch(&self, sleeper: &'static Sleep) -> bool {
+        *lock(&self.sleeper) = Some(sleeper);
+        !self.returned.clear_told() && self.returned.weight() > 0
     }
 
     /// Relaxed stores and loads do: what is written to it is published by the push, and seen by the
@@ -154,11 +186,42 @@ impl Frames {
         &self.links[index as usize]
     }
 
+    /// Notes that a frame moves, of which the caller has the only share or the index.
     #[inline]
+    #[track_caller]
     fn step(&self, index: u32, from: Place, to: Place) {
         // Asked for here, as the check of the bounds would stay.
         if cfg!(feature = "audit") {
             self.places[index as usize].step(from, to);
+            self.turn(index, from, to);
+        }
+    }
+
+    /// Fills the bytes of a frame that was freed; of one that is taken again, checks them.
+    #[cold]
+    fn turn(&self, index: u32, from: Place, to: Place) {
+        let (at, size) = (index as usize * self.size as usize, self.size as usize);
+        // SAFETY: the frame is one of the pool's, for which the region has room.
+        let at = unsafe { self.base.add(at) };
+        // SAFETY: the caller has the only share in the frame, or took its index off a list that
+        // nobody else takes it from: so no slice of it lends its bytes.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(at.as_ptr(), size) };
+        let life = &self.lives[index as usize];
+        if from == Place::InUse {
+            bytes.fill(POISON);
+            life.end();
+        } else if to == Place::InUse && !life.is_first() {
+            check_poison(bytes, from);
+        }
+    }
+
+    /// Checked builds end the process where a frame is free of which a slice is used.
+    #[inline]
+    #[track_caller]
+    fn check(&self, index: u32) {
+        // As in `step`.
+        if cfg!(feature = "audit") {
+            self.places[index as usize].check(Place::InUse);
         }
     }
 }
@@ -303,7 +366,7 @@ impl Taken {
     /// Takes all that was returned, once what was taken before is used up.
     pub(crate) fn take(&mut self) {
         if self.left == 0 {
-            (self.next, self.left) = self.frames.returned.take_weighed();
+            (self.next, self.left) = self.frames.returned.take_told();
         }
     }
 }
@@ -322,7 +385,9 @@ impl Retired {
         // Relaxed: as in `carve`, which finds nothing from now on.
         let fresh = count - frames.carved.swap(count, Ordering::Relaxed);
         let mut retired = Self { frames, count: fresh };
-        retired.add(taken);
+        if sync::step("taken") {
+            retired.add(taken);
+        }
         retired
     }
 
@@ -430,6 +495,7 @@ impl FrameSlice {
     /// The bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
+        self.frames.check(self.index);
         self.frames.witnesses.read(self.index);
         let at = self.start();
         // SAFETY: `offset + len` lies within the frame (`set_range`), the region is mapped for good
@@ -444,6 +510,7 @@ impl FrameSlice {
         if !self.is_sole() {
             return None;
         }
+        self.frames.check(self.index);
         self.frames.witnesses.write(self.index);
         let at = self.start();
         // SAFETY: as in `bytes`; this slice is the only owner of the frame and is borrowed
@@ -477,6 +544,7 @@ impl Clone for FrameSlice {
     /// # Panics
     /// Beyond some two thousand million owners.
     fn clone(&self) -> Self {
+        self.frames.check(self.index);
         self.owners().join();
         Self { ..*self }
     }

@@ -8,6 +8,8 @@
 //!
 //! What everybody writes stands on lines of its own: two, as processors fetch lines in pairs.
 
+use std::time::Duration;
+
 use crate::arena::{Recycle, Slot};
 use crate::defer::{CountedList, Locked};
 use crate::depot::Depot;
@@ -44,6 +46,8 @@ pub struct Home<T: Recycle> {
     counted: Box<[Padded<CountedList<T>>]>,
     /// Empty magazines that come back to who filled them.
     empties: Padded<List<Magazine<T>>>,
+    /// The owner's, for all classes.
+    sleep: &'static Sleep,
     mood: Padded<Mood>,
     said: Padded<Said>,
 }
@@ -55,7 +59,6 @@ struct Padded<T>(T);
 /// What those who send look at each time. It is seldom written, so the line stays shared.
 #[derive(Debug)]
 struct Mood {
-    sleep: Sleep,
     /// How often the owner's cache had to go to the depot, wrapping.
     misses: AtomicU32,
 }
@@ -69,11 +72,29 @@ struct Said {
     outgoing: AtomicU32,
     /// Objects in its end of the slab.
     in_slab: AtomicU32,
+    /// Objects that found it closed. Written by those who sent them.
+    orphans: AtomicU32,
 }
 
 impl<T: Recycle> Home<T> {
     /// A home for the owner number `id`. It lasts as long as the process.
     pub fn new(role: Role, id: u16, depot: &'static Depot<T>) -> &'static Self {
+        let sleep = &Box::leak(Box::new(Padded(Sleep::new()))).0;
+        Self::of_sleeper(role, id, depot, sleep)
+    }
+
+    /// A home of the same owner for objects of another class: one sleep, from which what comes to
+    /// either wakes.
+    pub fn beside<U: Recycle>(&self, depot: &'static Depot<U>) -> &'static Home<U> {
+        Home::of_sleeper(self.role, self.id, depot, self.sleep)
+    }
+
+    fn of_sleeper(
+        role: Role,
+        id: u16,
+        depot: &'static Depot<T>,
+        sleep: &'static Sleep,
+    ) -> &'static Self {
         let said = || AtomicU32::new(0);
         let list_of_2025 = || Padded(CountedList::new(depot.objects()));
         Box::leak(Box::new(Self {
@@ -85,8 +106,14 @@ impl<T: Recycle> Home<T> {
             locked: Padded(Locked::new(depot.objects())),
             counted: depot.all().iter().map(|_| list_of_2025()).collect(),
             empties: Padded(List::new(depot.magazines(), Place::InUse)),
-            mood: Padded(Mood { sleep: Sleep::new(), misses: AtomicU32::new(0) }),
-            said: Padded(Said { cached: said(), outgoing: said(), in_slab: said() }),
+            sleep,
+            mood: Padded(Mood { misses: AtomicU32::new(0) }),
+            said: Padded(Said {
+                cached: said(),
+                outgoing: said(),
+                in_slab: said(),
+                orphans: said(),
+            }),
         }))
     }
 
@@ -110,8 +137,11 @@ impl<T: Recycle> Home<T> {
     /// only where the owner is gone does the object go to the depot.
     pub fn post(&self, slot: Slot<T>) {
         match self.strays.0.push(slot, 1, Bound::NONE, Place::InUse) {
-            Ok(_) => _ = self.sleep().wake_starving(),
-            Err(refused) => self.depot.give_one(refused.slot),
+            Ok(_) => _ = self.sleep.wake_starving(),
+            Err(refused) => {
+                self.orphaned(1);
+                self.depot.give_one(refused.slot);
+            }
         }
     }
 
@@ -164,8 +194,11 @@ impl<T: Recycle> Home<T> {
         let objects = magazine.len() as u32;
         magazine.step_all(Place::Outbox, Place::Inbox);
         match self.inbox.0.push(magazine, objects, bound, Place::InUse) {
-            Ok(tell) => Ok(Sent { tell, woken: self.sleep().wake_starving() }),
+            Ok(tell) => Ok(Sent { tell, woken: self.sleep.wake_starving() }),
             Err(mut refused) => {
+                if refused.closed {
+                    self.orphaned(objects);
+                }
                 refused.slot.step_all(Place::Inbox, Place::Outbox);
                 Err(refused)
             }
@@ -242,8 +275,32 @@ impl<T: Recycle> Home<T> {
         self.mood.0.misses.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn sleep(&self) -> &Sleep {
-        &self.mood.0.sleep
+    /// How many objects came here while nobody lived here, wrapping: the depot has them.
+    pub fn orphans(&self) -> u32 {
+        self.said.0.orphans.load(Ordering::Relaxed)
+    }
+
+    /// Notes objects that find the home closed, and go to the depot.
+    #[cold]
+    pub(crate) fn orphaned(&self, objects: u32) {
+        self.said.0.orphans.fetch_add(objects, Ordering::Relaxed);
+    }
+
+    /// Sleeps until the owner is woken, unless `ready` says that there is work, and no longer than
+    /// `most`. Says whether it was woken, or `ready`; else the time was over, or it returned early.
+    /// With `starving`, whatever comes to a home of the owner wakes it; by the kernel's lists, and
+    /// without, only what the policy finds worth it does.
+    pub fn sleep_until(
+        &self,
+        starving: bool,
+        most: Option<Duration>,
+        ready: impl FnOnce() -> bool,
+    ) -> bool {
+        self.sleep.sleep(starving, most, ready)
+    }
+
+    pub(crate) fn sleep(&self) -> &'static Sleep {
+        self.sleep
     }
 }
 

@@ -27,6 +27,7 @@ mod depot;
 mod frame;
 mod home;
 mod ledger;
+mod life;
 mod list;
 mod loans;
 mod magazine;

@@ -86,19 +86,12 @@ impl Word {
     /// Takes all; returns the newest index plus one, 0 where there is none. For the one consumer.
     #[inline]
     pub(crate) fn take(&self) -> u32 {
-        self.take_weighed().0
-    }
-
-    /// The same, and the weight of what was taken.
-    #[inline]
-    pub(crate) fn take_weighed(&self) -> (u32, u32) {
         // The common answer is "nothing", and a load leaves the line shared.
         if self.0.load(Ordering::Relaxed) & INDEX == 0 {
-            return (0, 0);
+            return 0;
         }
         // Acquire: pairs with the release in `push`.
-        let word = self.0.fetch_and(CLOSED, edge("take", Ordering::Acquire));
-        ((word & INDEX) as u32, ((word & WEIGHT) >> 32) as u32)
+        (self.0.fetch_and(CLOSED, edge("take", Ordering::Acquire)) & INDEX) as u32
     }
 
     /// Takes all as [`take`](Self::take) does, but leaves it said that the owner was told. Returns
@@ -121,7 +114,8 @@ impl Word {
 
     /// Takes that back, unless something is listed; says whether it did.
     pub(crate) fn clear_told(&self) -> bool {
-        self.0.compare_exchange(TOLD, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        // Release: whom to tell, for the push that finds it so.
+        self.0.compare_exchange(TOLD, 0, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     /// Refuses pushes from now on, and takes all.
@@ -167,7 +161,7 @@ impl<T: Recycle> List<T> {
     #[inline]
     pub(crate) fn push(
         &self,
-        slot: Slot<T>,
+        mut slot: Slot<T>,
         weight: u32,
         bound: Bound,
         from: Place,
@@ -179,15 +173,17 @@ impl<T: Recycle> List<T> {
         };
         slot.step(from, self.place);
         slot.give_up();
+        // SAFETY: `index` is that of `slot`, which was given up just above.
+        let at = unsafe { self.objects.link(index) };
         // Relaxed: published by the release in the word.
-        let link = |next| self.objects.link(index).store(next, Ordering::Relaxed);
+        let link = |next| at.store(next, Ordering::Relaxed);
         let closed = match self.word.push(index, weight, bound, link) {
             Push::Landed { tell } => return Ok(tell),
             Push::Full => false,
             Push::Closed => true,
         };
         // SAFETY: `slot` was given up just above, and its index landed nowhere.
-        let slot = unsafe { self.objects.claim(index) };
+        let mut slot = unsafe { self.objects.claim(index) };
         slot.step(self.place, from);
         Err(Refused { slot, closed })
     }
@@ -210,8 +206,11 @@ impl<T: Recycle> List<T> {
         }
         let Some(newest) = chain.next.checked_sub(1) else { return false };
         let bound = Bound { tell_at, ..Bound::NONE };
+        // SAFETY: a strand that holds something has the index of its oldest from `Chain::push`, by
+        // which that slot was given up to the same arena; and nothing takes it off again.
+        let at = unsafe { self.objects.link(oldest) };
         // Relaxed: published by the release in the word.
-        let link = |next| self.objects.link(oldest).store(next, Ordering::Relaxed);
+        let link = |next| at.store(next, Ordering::Relaxed);
         match self.word.push(newest, count, bound, link) {
             Push::Landed { tell } => {
                 // The list has them now.
@@ -220,7 +219,7 @@ impl<T: Recycle> List<T> {
             }
             Push::Full | Push::Closed => {
                 debug_assert!(false, "a strand came to a list that refuses");
-                self.objects.link(oldest).store(0, Ordering::Relaxed);
+                at.store(0, Ordering::Relaxed);
                 false
             }
         }
@@ -280,12 +279,14 @@ impl<T: Recycle> Chain<T> {
     /// # Errors
     /// The object, where it is of another arena.
     #[inline]
-    pub(crate) fn push(&mut self, slot: Slot<T>, from: Place) -> Result<u32, Slot<T>> {
+    pub(crate) fn push(&mut self, mut slot: Slot<T>, from: Place) -> Result<u32, Slot<T>> {
         let Some(index) = self.objects.index(&slot) else { return Err(slot) };
         slot.step(from, self.place);
         slot.give_up();
+        // SAFETY: `index` is that of `slot`, which was given up just above.
+        let link = unsafe { self.objects.link(index) };
         // Relaxed: nobody else reads the link before the chain is published.
-        self.objects.link(index).store(self.next, Ordering::Relaxed);
+        link.store(self.next, Ordering::Relaxed);
         self.next = index + 1;
         Ok(index)
     }
@@ -329,11 +330,13 @@ impl<T: Recycle> Iterator for Chain<T> {
     #[inline]
     fn next(&mut self) -> Option<Slot<T>> {
         let index = self.next.checked_sub(1)?;
+        // SAFETY: whoever pushed the index gave up its slot, of this arena, and it is claimed below.
+        let link = unsafe { self.objects.link(index) };
         // Relaxed: made visible by the acquire that took the list.
-        self.next = self.objects.link(index).load(Ordering::Relaxed);
+        self.next = link.load(Ordering::Relaxed);
         // SAFETY: whoever pushed the index gave up its slot, and the word that named it, or the
         // link before it, was taken by this chain alone; it is claimed once, here.
-        let slot = unsafe { self.objects.claim(index) };
+        let mut slot = unsafe { self.objects.claim(index) };
         slot.step(self.place, Place::InUse);
         Some(slot)
     }

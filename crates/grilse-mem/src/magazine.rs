@@ -142,7 +142,7 @@ impl<T: Recycle> Magazine<T> {
     #[inline]
     pub(crate) fn step_all(&mut self, from: Place, to: Place) {
         if cfg!(feature = "audit") {
-            self.items[..self.len].iter().flatten().for_each(|slot| slot.step(from, to));
+            self.items[..self.len].iter_mut().flatten().for_each(|slot| slot.step(from, to));
         }
     }
 }

@@ -12,7 +12,7 @@ use loom::thread;
 
 use crate::list::{Bound, Push, Word};
 use crate::sync::AtomicU32;
-use crate::{Cache, Depot, Home, Policy, Recycle, Role, Slot};
+use crate::{Cache, Depot, FramePool, Home, Policy, Recycle, Role, Slot};
 
 #[derive(Debug)]
 struct Object(u32);
@@ -193,7 +193,7 @@ fn sleep_and_come_home() {
                 slots.into_iter().for_each(|slot| home.post(slot));
             })
         };
-        home.sleep().sleep(true, || home.waiting() > 0);
+        home.sleep().sleep(true, None, || home.waiting() > 0);
         let here = home.strays().count();
         assert!(here > 0, "it sleeps until something is there");
         sender.join().unwrap();
@@ -218,11 +218,51 @@ fn sleep_and_wake() {
                 home.sleep().wake()
             })
         });
-        home.sleep().sleep(false, || ready.load(Relaxed) > 0);
+        home.sleep().sleep(false, None, || ready.load(Relaxed) > 0);
         let woken = senders.into_iter().map(|sender| sender.join().unwrap());
         let woken = woken.filter(|woken| *woken).count();
         assert!(woken <= 1);
         seen.fetch_add(woken, Relaxed);
+    });
+}
+
+/// An owner that starves of a class goes to sleep while an object of it comes to the depot, which is
+/// no home of anybody's: it does not sleep on.
+#[test]
+fn sleep_and_feed() {
+    model(3, |seen| {
+        let (shells, data) = (depot(1), depot(1));
+        let home = Home::new(Role::Worker, 0, shells);
+        let slot = data.take_one().unwrap();
+        let giver = thread::spawn(move || data.give_one(slot));
+        let beside = home.beside(data);
+        home.sleep_until(true, None, || {
+            let ready = data.watch(beside.sleep());
+            seen.fetch_add(usize::from(!ready), Relaxed);
+            ready
+        });
+        data.unwatch(beside.sleep());
+        assert_eq!(data.stocked(), 1, "it sleeps until something is there");
+        giver.join().unwrap();
+    });
+}
+
+/// The same of frames: all are out, and one comes back to its pool.
+#[test]
+fn sleep_and_frames() {
+    model(3, |seen| {
+        let mut pool = FramePool::new(1, 64, None).unwrap();
+        let home = Home::new(Role::Worker, 0, depot(1));
+        let frame = pool.take().unwrap();
+        assert!(pool.take().is_none());
+        let giver = thread::spawn(move || drop(frame));
+        home.sleep_until(true, None, || {
+            let ready = pool.frames().watch(home.sleep());
+            seen.fetch_add(usize::from(!ready), Relaxed);
+            ready
+        });
+        assert!(pool.take().is_some(), "it sleeps until something is there");
+        giver.join().unwrap();
     });
 }
 

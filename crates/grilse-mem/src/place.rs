@@ -87,6 +87,17 @@ mod byte {
             }
         }
 
+        /// Ends the process where the object is elsewhere.
+        #[track_caller]
+        pub(crate) fn check(&self, place: Place) {
+            let is = self.place();
+            if is != place {
+                let at = std::panic::Location::caller();
+                eprintln!("audit: an object is used as if {place}, but its place is {is} ({at})");
+                std::process::abort();
+            }
+        }
+
         pub(crate) fn place(&self) -> Place {
             Place::ALL[usize::from(self.0.load(Ordering::Relaxed))]
         }
@@ -107,6 +118,9 @@ mod byte {
 
         #[inline(always)]
         pub(crate) fn step(&self, _from: Place, _to: Place) {}
+
+        #[inline(always)]
+        pub(crate) fn check(&self, _place: Place) {}
 
         pub(crate) fn place(&self) -> Place {
             Place::InUse

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// A knob that takes one of a few words.
 macro_rules! words {
@@ -266,13 +267,14 @@ policy! {
     shell_flush: u32 = 60, "shell.flush", (1, 1024);
     /// Which of them; this chooses between the array and magazines.
     shell_flush_end: FlushEnd = FlushEnd::Magazine, "shell.flush_end", ANY;
-    /// When a task refills in bulk.
+    /// When a task refills an array in bulk; magazines are filled whole by whoever has them.
     shell_refill_in_task: TaskRefill = TaskRefill::Always, "shell.refill_in_task", ANY;
     /// Whether a task uses its cache at all.
     shell_task_use: bool = true, "shell.task_use", ANY;
     /// Whether a take from an array prefetches what the next one will return.
     shell_prefetch_next: bool = true, "shell.prefetch_next", ANY;
-    /// When the shells of a burst are initialised.
+    /// When the shells of a burst are initialised. Only time tells: what is done is the same, in
+    /// another order.
     shell_init: Init = Init::Batch, "shell.init", ANY;
     /// How much a refill of an array takes.
     refill_demand: Demand = Demand::Fixed, "refill.demand", ANY;
@@ -320,9 +322,17 @@ policy! {
     pp_refill: u32 = 64, "pp.refill", (1, 4096);
     /// Whether the owner's own returns skip the ring.
     pp_direct: bool = true, "pp.direct", ANY;
+    /// Microseconds without work after which what a thread has cached goes to the depot; 0: never.
+    idle_flush_us: u32 = 10_000, "idle.flush_us", (0, 60_000_000);
 }
 
 impl Policy {
+    /// How long a thread may be idle with objects cached; `None`: for ever.
+    pub fn idle_flush(&self) -> Option<Duration> {
+        let us = (self.idle_flush_us > 0).then_some(self.idle_flush_us);
+        us.map(|us| Duration::from_micros(us.into()))
+    }
+
     /// Bulk allocation of 8 and reuse within a round, as proposed in February 2016.
     pub const KERNEL_2016: Self = Self {
         shell_cache: ShellCache::Round,
@@ -359,6 +369,7 @@ impl Policy {
         defer_outbox: 0,
         defer_bytes_max: 0,
         numa_adopt: true,
+        idle_flush_us: 0,
         ..Self::GRILSE
     };
 

@@ -129,8 +129,8 @@ impl FramePool {
 
     #[cold]
     #[inline(never)]
-    fn take_slow(&mut self, returns: Option<&mut Returns>) -> Option<FrameSlice> {
-        match returns {
+    fn take_slow(&mut self, mut returns: Option<&mut Returns>) -> Option<FrameSlice> {
+        match &mut returns {
             Some(returns) => {
                 self.refill = returns.refill();
                 returns.give_to(&mut self.stack);
@@ -144,7 +144,11 @@ impl FramePool {
         if self.stack.len() == 0 {
             self.stack.carve();
         }
-        self.stack.pop()
+        let frame = self.stack.pop();
+        if let (None, Some(returns)) = (&frame, returns) {
+            returns.found_none(self.frames);
+        }
+        frame
     }
 
     /// How many frames [`take`](Self::take) can have now, at least.

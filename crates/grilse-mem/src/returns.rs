@@ -10,7 +10,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::frame::{FrameSlice, Stack};
+use crate::arena::Recycle;
+use crate::frame::{FrameSlice, Frames, Stack};
+use crate::home::Home;
 use crate::place::Place;
 use crate::policy::Policy;
 use crate::pool::FramePool;
@@ -32,6 +34,8 @@ pub struct Returns {
     cache: usize,
     refill: u32,
     direct: bool,
+    /// Pools whose owner found no frame here since it last slept.
+    dry: Vec<&'static Frames>,
 }
 
 #[derive(Debug)]
@@ -52,6 +56,7 @@ impl Returns {
             cache: 0,
             refill: 0,
             direct: false,
+            dry: Vec::new(),
         };
         returns.begin(&Policy::GRILSE);
         returns
@@ -120,6 +125,25 @@ impl Returns {
         debug_assert!(put.is_ok(), "the lane is of this pool now");
         if stack.len() >= lane.most {
             lane.post(self.id);
+        }
+    }
+
+    /// Whether frames came back to a pool whose owner found none by this. In each case who gives
+    /// some back wakes the owner of `home`, if it starves.
+    pub fn watch<T: Recycle>(&self, home: &'static Home<T>) -> bool {
+        // All of them, also where one says so.
+        self.dry.iter().filter(|frames| frames.watch(home.sleep())).count() > 0
+    }
+
+    /// Forgets who found none.
+    pub fn unwatch(&mut self) {
+        self.dry.clear();
+    }
+
+    /// Notes that a pool has no frame.
+    pub(crate) fn found_none(&mut self, frames: &'static Frames) {
+        if !self.dry.iter().any(|known| std::ptr::eq(*known, frames)) {
+            self.dry.push(frames);
         }
     }
 

@@ -67,7 +67,7 @@ impl<T: Recycle> Slab<T> {
     /// An object, which goes to `to`; `None` when the class is exhausted.
     #[inline]
     pub(crate) fn take(&mut self, to: Place) -> Option<Slot<T>> {
-        let slot = each!(self, end => end.take())?;
+        let mut slot = each!(self, end => end.take())?;
         slot.step(Place::Depot, to);
         Some(slot)
     }
@@ -77,21 +77,21 @@ impl<T: Recycle> Slab<T> {
         let before = out.len();
         each!(self, end => out.extend((0..n).map_while(|_| end.take())));
         if cfg!(feature = "audit") {
-            out[before..].iter().for_each(|slot| slot.step(Place::Depot, to));
+            out[before..].iter_mut().for_each(|slot| slot.step(Place::Depot, to));
         }
     }
 
     /// An object of another node, which goes to `to`: for a thread whose node has none left.
     #[cold]
     pub(crate) fn take_far(&mut self, to: Place) -> Option<Slot<T>> {
-        let slot = each!(self, end => end.depot.take_far())?;
+        let mut slot = each!(self, end => end.depot.take_far())?;
         slot.step(Place::Depot, to);
         Some(slot)
     }
 
     /// Gives an object back, which was in `from`.
     #[inline]
-    pub(crate) fn give(&mut self, slot: Slot<T>, from: Place) {
+    pub(crate) fn give(&mut self, mut slot: Slot<T>, from: Place) {
         slot.step(from, Place::Depot);
         each!(self, end => if let Some(slot) = end.depot.near(slot) {
             end.give(slot);
@@ -101,8 +101,7 @@ impl<T: Recycle> Slab<T> {
     /// Gives objects back, which were in `from`.
     pub(crate) fn give_bulk(&mut self, slots: impl Iterator<Item = Slot<T>>, from: Place) {
         let depot = each!(self, end => end.depot);
-        let step = |slot: &Slot<T>| slot.step(from, Place::Depot);
-        let slots = slots.inspect(step).filter_map(|slot| depot.near(slot));
+        let slots = slots.filter_map(|slot| depot.near(slot.stepped(from, Place::Depot)));
         match self {
             Self::Slub(cpu) => cpu.give_bulk(slots),
             Self::Sheaf(sheaf) => slots.for_each(|slot| sheaf.give(slot)),

@@ -4,8 +4,12 @@
 //! home sleeps after the sending. Between the write and the look each side has a full fence, so at
 //! least one of them sees the other (the store-buffer pattern: acquire and release are not enough).
 //! A wake-up is a system call: awake homes and those that lack nothing are left alone.
+//!
+//! One owner has one of these for all classes, whose homes and depots share it.
 
-use crate::sync::{AtomicU32, Mutex, Ordering, Thread, fence_if, lock, park, this_thread};
+use std::time::Duration;
+
+use crate::sync::{AtomicU32, Mutex, Ordering, Thread, fence_if, lock, park_for, this_thread};
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
@@ -24,16 +28,24 @@ impl Sleep {
         Self { state: AtomicU32::new(AWAKE), sleeper: Mutex::new(None) }
     }
 
-    /// Sleeps until woken, unless `ready` says that there is work. May return early.
-    pub(crate) fn sleep(&self, starving: bool, ready: impl Fn() -> bool) {
+    /// Sleeps until woken, unless `ready` says that there is work, and no longer than `most`. Says
+    /// whether it was woken or need not sleep; else the time was over, or it returned early.
+    pub(crate) fn sleep(
+        &self,
+        starving: bool,
+        most: Option<Duration>,
+        ready: impl FnOnce() -> bool,
+    ) -> bool {
         *lock(&self.sleeper) = Some(this_thread());
         self.state.store(if starving { STARVING } else { ASLEEP }, Ordering::Relaxed);
         // Pairs with the fence in `wake`: our state before our look, their object before theirs.
         fence_if("sleep");
-        if !ready() {
-            park();
+        let ready = ready();
+        if !ready {
+            park_for(most);
         }
-        self.state.store(AWAKE, Ordering::Relaxed);
+        // Not a store: of who wakes and who gives up waiting, one must see the other.
+        self.state.swap(AWAKE, Ordering::Relaxed) == AWAKE || ready
     }
 
     /// Wakes the owner if it sleeps for want of objects; says whether it did.
@@ -49,9 +61,9 @@ impl Sleep {
         self.wake_from(STARVING) || self.wake_from(ASLEEP)
     }
 
-    /// Whether the owner sleeps, at some moment during the call.
-    pub(crate) fn is_asleep(&self) -> bool {
-        self.state.load(Ordering::Relaxed) != AWAKE
+    /// Whether the owner sleeps and lacks nothing, at some moment during the call.
+    pub(crate) fn is_content(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == ASLEEP
     }
 
     fn wake_from(&self, state: u32) -> bool {

@@ -20,6 +20,8 @@ pub struct Stats {
     pub overflows: u64,
     /// Takes that found nothing anywhere.
     pub exhausted: u64,
+    /// Objects that a take from an array prefetched for the next one, as of the last round's end.
+    pub prefetches: u64,
     /// Homes woken.
     pub wakes: u64,
     /// Which nodes objects were of.
@@ -66,6 +68,7 @@ impl Default for Stats {
             magazines_sent: 0,
             overflows: 0,
             exhausted: 0,
+            prefetches: 0,
             wakes: 0,
             locality: Locality::default(),
             parked: Histogram([0; 40]),

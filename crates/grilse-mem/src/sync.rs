@@ -99,6 +99,16 @@ pub(crate) use shuttle::thread::{Thread, current as this_thread, park};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::thread::{Thread, current as this_thread, park};
 
+/// Parks for no longer than `most`; in a model for as long as it takes, as there is no time.
+pub(crate) fn park_for(most: Option<std::time::Duration>) {
+    #[cfg(not(any(loom, shuttle)))]
+    if let Some(most) = most {
+        return std::thread::park_timeout(most);
+    }
+    let _ = most;
+    park();
+}
+
 /// A full fence of a name, which a negative twin can take away as it can an [`edge`].
 #[cfg(not(loom))]
 #[inline(always)]

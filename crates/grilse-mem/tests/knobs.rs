@@ -47,6 +47,7 @@ fn the_edges_of_a_range_are_in_it() {
         ("defer.bytes_max", 0, u32::MAX),
         ("pp.cache", 1, 4096),
         ("pp.refill", 1, 4096),
+        ("idle.flush_us", 0, 60_000_000),
     ];
     let numbers = Policy::GRILSE.knobs();
     let numbers = numbers.iter().filter(|(_, value)| value.parse::<u32>().is_ok());

@@ -448,3 +448,24 @@ fn freed_objects_go_home_one_by_one() {
         }
     }
 }
+
+/// `shell.prefetch_next`: each take that leaves something asks for what the next one will return.
+#[test]
+fn an_array_prefetches_where_it_should() {
+    for (set, prefetches) in [("on", 30), ("off", 0)] {
+        let policy = policy(&[
+            ("shell.cache", "persistent"),
+            ("shell.size", "64"),
+            ("shell.bulk", "32"),
+            ("shell.prefetch_next", set),
+        ]);
+        let depot = depot(100);
+        let mut cache = Cache::new(Home::new(Role::Worker, 0, depot)).unwrap();
+        cache.begin(0, &policy);
+        // The first and the last refill, by another way; the one before leaves nothing to fetch.
+        let held: Vec<_> = (0..33).map(|_| cache.take().unwrap()).collect();
+        cache.end();
+        assert_eq!(cache.stats().prefetches, prefetches);
+        held.into_iter().for_each(|slot| cache.put(slot));
+    }
+}

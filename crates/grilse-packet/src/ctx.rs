@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 use std::{mem, ptr};
 
 use grilse_mem::{
@@ -11,7 +12,7 @@ use grilse_wire::Meta;
 
 use crate::bare::Bare;
 use crate::drop_reason::DropReason;
-use crate::memory::Seat;
+use crate::memory::{NoSeat, Seat};
 use crate::shell::{Data, DataOwner, Shell};
 use crate::skb::Skb;
 
@@ -58,29 +59,18 @@ impl Drops {
     }
 }
 
-/// The memory has no magazines left for another context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoMagazines;
-
-impl fmt::Display for NoMagazines {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no magazines left for another context: stop one first")
-    }
-}
-
-impl std::error::Error for NoMagazines {}
-
 impl Ctx {
     /// Sits down, on the thread that will use the context.
     ///
     /// # Errors
-    /// [`NoMagazines`] where too many contexts exist.
-    pub fn new(seat: Seat) -> Result<Self, NoMagazines> {
+    /// [`NoSeat`] where too many contexts exist.
+    pub fn new(seat: Seat) -> Result<Self, NoSeat> {
+        let homes = seat.homes()?;
         Ok(Self {
-            shells: Cache::new(seat.homes.shells).ok_or(NoMagazines)?,
-            data: Cache::new(seat.homes.data).ok_or(NoMagazines)?,
+            shells: Cache::new(homes.shells).ok_or(NoSeat::Magazines)?,
+            data: Cache::new(homes.data).ok_or(NoSeat::Magazines)?,
             returns: Returns::new(),
-            home: seat.homes.shells,
+            home: homes.shells,
             policy: Snapshot::default(),
             now_ns: 0,
             drops: Drops::default(),
@@ -135,13 +125,37 @@ impl Ctx {
         self.returns.flush();
     }
 
-    /// Sleeps until something comes home, or somebody wakes this seat. With `starving`, whatever
-    /// comes home wakes it at once; else, and by the kernel's lists always, only what the policy
-    /// finds worth a wake-up.
+    /// How many objects lie here unused: cached, or gathered for others.
+    pub fn held(&self) -> usize {
+        let slabs = self.shells.in_slab() + self.data.in_slab();
+        self.shells.len() + self.shells.outgoing() + self.data.len() + slabs
+    }
+
+    /// Sleeps until something comes home. With `starving`, whatever comes home wakes it at once, and
+    /// so does what comes to the depot of a class, or to a page pool, that a take from here found
+    /// empty; else, and by the kernel's lists always, only what the policy finds worth a wake-up.
+    ///
+    /// Who sleeps for longer than `idle.flush_us` says sleeps on with nothing cached.
     pub fn sleep(&mut self, starving: bool) {
-        self.data.end();
+        self.shells.settle();
+        self.data.settle();
         self.returns.flush();
-        self.shells.sleep(starving);
+        let idle = self.policy.policy.idle_flush();
+        if !self.doze(starving, idle) && idle.is_some() {
+            self.flush();
+            self.doze(starving, None);
+        }
+        self.shells.unwatch();
+        self.data.unwatch();
+        self.returns.unwatch();
+    }
+
+    /// Sleeps for no longer than `most`; says whether there is something, or it was woken.
+    fn doze(&self, starving: bool, most: Option<Duration>) -> bool {
+        self.home.sleep_until(starving, most, || {
+            let came = self.shells.watch(starving) | self.data.watch(starving);
+            came | (starving && self.returns.watch(self.home))
+        })
     }
 
     /// An empty packet with a small head of [`HEAD_SIZE`](crate::HEAD_SIZE) bytes and at least

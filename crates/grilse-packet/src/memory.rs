@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
+use std::thread;
 
 use grilse_mem::{
     BadPolicy, Counted, Depot, Home, Ledger, MapError, Node, Nodes, Numa, Places, Policy, Role,
@@ -19,8 +20,18 @@ pub struct Memory {
     shells: &'static [Depot<Shell>],
     pub(crate) data: &'static [Depot<Counted<Data>>],
     pub(crate) switch: Switch,
-    homes: Mutex<Vec<Homes>>,
+    rooms: Mutex<Rooms>,
 }
+
+/// All homes there are, and what became of those who lived there.
+#[derive(Debug, Default)]
+struct Rooms {
+    homes: Vec<Homes>,
+    unwound: u32,
+}
+
+/// Most seats at a time: homes are numbered by 16 bits.
+const SEATS: usize = 1 << 16;
 
 /// The homes of one seat.
 #[derive(Clone, Copy, Debug)]
@@ -36,23 +47,51 @@ pub(crate) struct Homes {
 #[must_use]
 pub struct Seat {
     pub(crate) memory: &'static Memory,
-    pub(crate) homes: Homes,
+    node: Node,
+    /// `None`: no number was left for them.
+    homes: Option<Homes>,
 }
 
 impl Seat {
     /// The node that it is on.
     pub fn node(&self) -> Node {
-        self.homes.shells.depot().node()
+        self.node
+    }
+
+    pub(crate) fn homes(&self) -> Result<Homes, NoSeat> {
+        self.homes.ok_or(NoSeat::Homes)
     }
 }
 
 impl Drop for Seat {
     /// A seat that stands empty is given to the next who asks: homes are never freed.
     fn drop(&mut self) {
-        let id = usize::from(self.homes.shells.id());
-        self.memory.homes()[id].taken = false;
+        let Some(homes) = self.homes else { return };
+        let mut rooms = self.memory.rooms();
+        rooms.homes[usize::from(homes.shells.id())].taken = false;
+        rooms.unwound += u32::from(thread::panicking());
     }
 }
+
+/// Why a thread could not sit down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSeat {
+    /// All magazines are under way or with others.
+    Magazines,
+    /// The memory has as many seats as homes can be numbered.
+    Homes,
+}
+
+impl fmt::Display for NoSeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Magazines => f.write_str("no magazines left for another context: stop one first"),
+            Self::Homes => write!(f, "all {SEATS} seats of this memory are taken: stop one first"),
+        }
+    }
+}
+
+impl std::error::Error for NoSeat {}
 
 /// Where the objects of a [`Memory`] are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +102,11 @@ pub struct Ledgers {
     /// Small heads and shared info, those apart from their shells: what clones left behind. The
     /// data of a shell that is not in use counts as in use here.
     pub data: Ledger,
+    /// Shells that came home, so far, after the context that took them was gone: they went to the
+    /// depot, and are no loss.
+    pub orphans: u32,
+    /// Contexts, so far, that ended because their thread panicked. What they cached is in the depot.
+    pub unwound: u32,
 }
 
 /// Where the shells of one node's share are; the rest of those made is cached, travelling or in use,
@@ -149,15 +193,18 @@ impl Memory {
             data: Depot::for_nodes(data, &nodes, Data::fresh)?,
             nodes,
             switch: Switch::new(),
-            homes: Mutex::new(Vec::new()),
+            rooms: Mutex::default(),
         })))
     }
 
     /// A seat that nobody has. Its number counts from 0. It is on the node of the processor that
     /// this is called on, and where nodes are virtual on the one that fewest are on:
-    /// [`seat_on`](Self::seat_on) names it.
+    /// [`seat_on`](Self::seat_on) names it. Where no number is left for one, [`Ctx::new`] says so.
+    ///
+    /// [`Ctx::new`]: crate::Ctx::new
     pub fn seat(&'static self, role: Role) -> Seat {
-        let mut homes = self.homes();
+        let mut rooms = self.rooms();
+        let homes = &mut rooms.homes;
         let seats_on = |position: &usize| {
             let depot = &self.shells[*position];
             let is_on = |seat: &&Homes| seat.taken && std::ptr::eq(seat.shells.depot(), depot);
@@ -165,7 +212,7 @@ impl Memory {
         };
         let fewest = || (0..self.shells.len()).min_by_key(seats_on).unwrap_or(0);
         let position = self.nodes.here().unwrap_or_else(fewest);
-        self.seat_at(&mut homes, role, position)
+        self.seat_at(homes, role, position)
     }
 
     /// A seat on this node that nobody has.
@@ -174,7 +221,7 @@ impl Memory {
     /// [`NoNode`] where the memory has no share on it.
     pub fn seat_on(&'static self, role: Role, node: Node) -> Result<Seat, NoNode> {
         let position = self.nodes.position(node).ok_or(NoNode(node))?;
-        Ok(self.seat_at(&mut self.homes(), role, position))
+        Ok(self.seat_at(&mut self.rooms().homes, role, position))
     }
 
     fn seat_at(&'static self, homes: &mut Vec<Homes>, role: Role, position: usize) -> Seat {
@@ -183,18 +230,17 @@ impl Memory {
             let home = homes.shells;
             !homes.taken && home.role() == role && std::ptr::eq(home.depot(), shells)
         };
+        let node = shells.node();
         if let Some(free) = homes.iter_mut().find(is_free) {
             free.taken = true;
-            return Seat { memory: self, homes: *free };
+            return Seat { memory: self, node, homes: Some(*free) };
         }
-        let id = homes.len() as u16;
-        let new = Homes {
-            shells: Home::new(role, id, shells),
-            data: Home::new(role, id, data),
-            taken: true,
-        };
-        homes.push(new);
-        Seat { memory: self, homes: new }
+        let new = u16::try_from(homes.len()).ok().map(|id| {
+            let shells = Home::new(role, id, shells);
+            Homes { shells, data: shells.beside(data), taken: true }
+        });
+        homes.extend(new);
+        Seat { memory: self, node, homes: new }
     }
 
     /// The nodes that it has a share on.
@@ -213,10 +259,13 @@ impl Memory {
     /// Where the objects are; exact when all contexts have ended their rounds and nothing is under
     /// way.
     pub fn ledgers(&self) -> Ledgers {
-        let homes = self.homes();
+        let rooms = self.rooms();
+        let shells = || rooms.homes.iter().map(|homes| homes.shells);
         Ledgers {
-            shells: Ledger::count(&self.shells[0], homes.iter().map(|homes| homes.shells)),
-            data: Ledger::count(&self.data[0], homes.iter().map(|homes| homes.data)),
+            shells: Ledger::count(&self.shells[0], shells()),
+            data: Ledger::count(&self.data[0], rooms.homes.iter().map(|homes| homes.data)),
+            orphans: shells().map(Home::orphans).fold(0, u32::wrapping_add),
+            unwound: rooms.unwound,
         }
     }
 
@@ -241,8 +290,33 @@ impl Memory {
         self.shells.iter().map(Depot::capacity).sum()
     }
 
-    fn homes(&self) -> MutexGuard<'_, Vec<Homes>> {
+    fn rooms(&self) -> MutexGuard<'_, Rooms> {
         // What the lock guards is whole at every step, also where somebody panicked with it.
-        self.homes.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.rooms.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ctx;
+
+    /// One more than can be numbered is refused, and changes nothing; a home that stands empty makes
+    /// room, whatever its number.
+    #[test]
+    fn more_seats_than_homes_can_be_numbered() {
+        let memory = Memory::new(64, None).unwrap();
+        let first = memory.seat(Role::Worker);
+        let homes = first.homes().unwrap();
+        // As if so many were taken: that they are one home is of no matter here.
+        memory.rooms().homes.resize(SEATS, homes);
+        let refused = Ctx::new(memory.seat(Role::Worker)).unwrap_err();
+        assert_eq!(refused, NoSeat::Homes);
+        let said = "all 65536 seats of this memory are taken: stop one first";
+        assert_eq!(refused.to_string(), said);
+        assert_eq!(memory.rooms().homes.len(), SEATS);
+        drop(first);
+        assert!(Ctx::new(memory.seat(Role::Foreign)).is_err(), "a worker's is no foreign thread's");
+        assert!(Ctx::new(memory.seat(Role::Worker)).is_ok());
     }
 }

@@ -329,6 +329,14 @@ impl Recycle for Shell {
             self.home = Some(home);
         }
     }
+
+    /// Those of the small head, which stays with the shell.
+    fn spare_bytes(&mut self) -> &mut [u8] {
+        match &mut self.data {
+            DataOwner::Sole(data) => &mut data.small,
+            _ => &mut [],
+        }
+    }
 }
 
 impl Share for Data {
@@ -337,6 +345,10 @@ impl Share for Data {
         slot.clear(drop);
         let depot = slot.depot;
         depot.give_one(slot);
+    }
+
+    fn spare_bytes(&mut self) -> &mut [u8] {
+        &mut self.small
     }
 }
 

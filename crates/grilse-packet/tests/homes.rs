@@ -173,3 +173,35 @@ fn a_pipeline_runs_on_what_comes_home() {
     ctx.end();
     assert_eq!((ledger(memory).in_use, pool.ledger().in_use), (0, 0));
 }
+
+/// A foreign thread ends, by a panic or in order, while others hold what it took: that it did is
+/// counted, what finds it gone is counted, and all comes back.
+#[test]
+fn a_thread_that_dies_is_counted_and_its_buffers_return() {
+    for panics in [false, true] {
+        let memory = Memory::new(512, None).unwrap();
+        let (tx, rx) = mpsc::channel::<Skb>();
+        let seat = memory.seat(Role::Foreign);
+        let dead = thread::spawn(move || {
+            let mut ctx = Ctx::new(seat).unwrap();
+            let mut held: Vec<_> = (0..100).map(|_| ctx.take().unwrap()).collect();
+            held.drain(..70).for_each(|skb| tx.send(skb).unwrap());
+            if panics {
+                std::panic::resume_unwind(Box::new(held.len()));
+            }
+        });
+        assert_eq!(dead.join().is_err(), panics);
+        let ledgers = memory.ledgers();
+        assert_eq!((ledgers.unwound, ledgers.orphans), (u32::from(panics), 0));
+        assert_eq!((ledgers.shells.in_use, ledgers.shells.cached), (70, 0));
+
+        let mut ctx = Ctx::new(memory.seat(Role::Worker)).unwrap();
+        for (number, skb) in rx.into_iter().enumerate() {
+            ENDS[number % 3](&mut ctx, skb);
+        }
+        ctx.flush();
+        let ledgers = memory.ledgers();
+        assert_eq!((ledgers.unwound, ledgers.orphans), (u32::from(panics), 70));
+        assert_eq!((ledgers.shells.in_use, ledgers.shells.depot), (0, ledgers.shells.made));
+    }
+}

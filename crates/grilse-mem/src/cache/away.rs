@@ -95,7 +95,7 @@ impl<T: Recycle> Cache<T> {
                 self.stats.spills += u64::from(spilt);
             }
             _ => {
-                while let Some(slot) = magazine.pop() {
+                while let Some(mut slot) = magazine.pop() {
                     slot.step(Place::Cache, Place::InUse);
                     self.put_front(slot);
                 }
@@ -105,13 +105,13 @@ impl<T: Recycle> Cache<T> {
     }
 
     #[inline]
-    fn gather(&mut self, slot: Slot<T>, home: &'static Home<T>) {
+    fn gather(&mut self, mut slot: Slot<T>, home: &'static Home<T>) {
         slot.step(Place::InUse, Place::Outbox);
         let Self { outbox, empties, .. } = self;
         match outbox.push(home, slot, || empties.take()) {
             Ok(gathered) if gathered >= self.policy.defer_outbox as usize => self.post(home.id()),
             Ok(_) => {}
-            Err(slot) => {
+            Err(mut slot) => {
                 slot.step(Place::Outbox, Place::InUse);
                 home.post(slot);
             }
@@ -148,7 +148,7 @@ impl<T: Recycle> Cache<T> {
         let home = lane.home;
         let way = match alien(self.home.role(), &self.policy) {
             Alien::Adaptive => lane.course.turn(Seen {
-                asleep: home.sleep().is_asleep(),
+                asleep: home.sleep().is_content(),
                 far: !std::ptr::eq(home.depot(), self.depot),
                 misses: home.misses(),
                 short: mem::take(&mut self.misses) > 0,
@@ -232,7 +232,7 @@ impl<T: Recycle> Cache<T> {
                     self.kick(home);
                 }
             }
-            Err(refused) => self.refused(refused, from),
+            Err(refused) => self.refused(refused, home, from),
         }
     }
 
@@ -249,10 +249,13 @@ impl<T: Recycle> Cache<T> {
 
     #[cold]
     #[inline(never)]
-    fn refused(&mut self, refused: Refused<T>, from: Place) {
-        let Refused { slot, closed } = refused;
+    fn refused(&mut self, refused: Refused<T>, home: &'static Home<T>, from: Place) {
+        let Refused { mut slot, closed } = refused;
         slot.step(from, Place::InUse);
         self.stats.overflows += u64::from(!closed);
+        if closed {
+            home.orphaned(1);
+        }
         if closed || self.policy.defer_overflow == Overflow::Depot {
             self.stats.to_depot += 1;
             self.put_past_front(slot);

@@ -4,6 +4,8 @@
 //! a task as before November 2025, not at all. With a limit of 0 it holds nothing, ever: every take
 //! and put goes to the slab.
 
+use std::mem;
+
 use crate::arena::{Recycle, Slot};
 use crate::place::Place;
 use crate::policy::{Demand, FlushEnd, Policy, TaskRefill};
@@ -27,6 +29,8 @@ pub(crate) struct Stack<T: Recycle> {
     brought: usize,
     /// What was left when this round began.
     began: usize,
+    /// Objects that were prefetched in this round.
+    prefetched: u64,
     /// Objects that a round uses, times eight: what the last ones used, decayed.
     used: usize,
 }
@@ -45,6 +49,7 @@ impl<T: Recycle> Stack<T> {
             dry: 0,
             brought: 0,
             began: 0,
+            prefetched: 0,
             used: 0,
         }
     }
@@ -78,6 +83,7 @@ impl<T: Recycle> Stack<T> {
             && let Some(next) = self.items.last()
         {
             next.prefetch();
+            self.prefetched += 1;
         }
         Some(slot)
     }
@@ -168,10 +174,11 @@ impl<T: Recycle> Stack<T> {
         (self.began, self.brought) = (self.items.len(), 0);
     }
 
-    /// Counts what the round used.
-    pub(crate) fn end(&mut self) {
+    /// Counts what the round used; returns how many objects it prefetched.
+    pub(crate) fn end(&mut self) -> u64 {
         let used = (self.began + self.brought).saturating_sub(self.items.len());
         self.used = self.used - self.used / 8 + used;
+        mem::take(&mut self.prefetched)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -84,7 +84,7 @@ impl<T: Recycle> Slub<T> {
         for slab in partial.drain(..).chain(pages.drain(..)) {
             let head = self.head(slab);
             head.at.store(0, Ordering::Relaxed);
-            out.extend(head.free.take().inspect(|slot| slot.step(Place::InUse, Place::Depot)));
+            out.extend(head.free.take().map(|slot| slot.stepped(Place::InUse, Place::Depot)));
         }
     }
 
@@ -187,7 +187,7 @@ impl<T: Recycle> Cpu<T> {
 
     #[inline]
     pub(crate) fn take(&mut self) -> Option<Slot<T>> {
-        let slot = match self.free.next() {
+        let mut slot = match self.free.next() {
             Some(slot) => slot,
             None => self.take_slow()?,
         };
@@ -242,7 +242,7 @@ impl<T: Recycle> Cpu<T> {
         self.len = 0;
         let depot = self.depot;
         let give = |chain: &mut Chain<T>| {
-            depot.give_loose(chain.inspect(|slot| slot.step(Place::InUse, Place::Depot)));
+            depot.give_loose(chain.map(|slot| slot.stepped(Place::InUse, Place::Depot)));
         };
         give(&mut self.free);
         let active = (self.active != NONE).then_some(self.active);

@@ -28,7 +28,7 @@ impl<T: Recycle> Thread<T> {
 
     #[inline]
     pub(crate) fn take(&mut self) -> Option<Slot<T>> {
-        if let Some(slot) = self.free.next() {
+        if let Some(mut slot) = self.free.next() {
             slot.step(Place::InUse, Place::Depot);
             self.len -= 1;
             return Some(slot);
@@ -53,7 +53,7 @@ impl<T: Recycle> Thread<T> {
 
     pub(crate) fn flush(&mut self) {
         self.len = 0;
-        let free = self.free.by_ref().inspect(|slot| slot.step(Place::InUse, Place::Depot));
+        let free = self.free.by_ref().map(|slot| slot.stepped(Place::InUse, Place::Depot));
         self.depot.give_loose(free.chain(self.fresh.drain(..)));
     }
 }
