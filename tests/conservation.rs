@@ -61,8 +61,8 @@ fn every_byte_comes_out() {
 /// The length of the packet that these frames make: the first one whole, the payload of the rest.
 fn merged_len(frames: &[Vec<u8>], members: &[usize]) -> usize {
     let payload = |&at: &usize| {
-        let dissected = frame::dissect(&frames[at]).expect("only TCP and UDP merge");
-        frames[at].len() - dissected.headers
+        let inner = frame::innermost(&frames[at]);
+        inner.len() - frame::dissect(&inner).expect("only TCP and UDP merge").headers
     };
     frames[members[0]].len() + members[1..].iter().map(payload).sum::<usize>()
 }
@@ -70,9 +70,14 @@ fn merged_len(frames: &[Vec<u8>], members: &[usize]) -> usize {
 /// What a jumbogram's Hop-by-Hop header adds: IPv6 and a payload length of 0 (RFC 2675).
 fn jumbo_len(line: &Value) -> usize {
     let hdr = line["hdr"].as_str().expect("a header");
-    let tag = if line.get("vlan").is_some() { 8 } else { 0 };
-    let (ethertype, payload_len) = (&hdr[24 + tag..28 + tag], &hdr[36 + tag..40 + tag]);
-    if ethertype == "86dd" && payload_len == "0000" { 8 } else { 0 }
+    let digits = hdr.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).expect("ASCII"));
+    let mut bytes: Vec<u8> =
+        digits.map(|pair| u8::from_str_radix(pair, 16).expect("hexadecimal")).collect();
+    if line.get("vlan").is_some() {
+        bytes.drain(12..16);
+    }
+    let inner = frame::innermost(&bytes);
+    if inner[12..14] == [0x86, 0xdd] && inner[18..20] == [0, 0] { 8 } else { 0 }
 }
 
 #[test]

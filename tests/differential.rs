@@ -22,6 +22,7 @@ use grilse::wire::build::{Eth, ethernet};
 use serde_json::Value;
 use support::oracle::{Compare, Kernel};
 use support::traffic::{Extensions, Scope, group};
+use support::tunnel::VXLAN_PORT;
 use support::{Rng, Scratch, grilse, number, pcap, skip};
 
 /// How long it looks where nobody says.
@@ -106,8 +107,14 @@ impl<'a> Round<'a> {
             option(&["--gro-max-size", rng.pick(&["65537", "131072", "524280"])]);
         }
         let hw_vlan = rng.chance(15);
+        let tunnelled = rng.pick(&[0, 30, 100]);
+        if tunnelled > 0 && rng.chance(70) {
+            option(&["--vxlan-port", &VXLAN_PORT.to_string()]);
+        }
         let scope = Scope {
             frames: POLL,
+            tunnelled,
+            over_v6: limit < 2,
             udp: rng.pick(&[0, 20, 50, 90]),
             tagged: if hw_vlan { 60 } else { rng.pick(&[0, 10]) },
             bulk: limit >= 2 && rng.chance(60),

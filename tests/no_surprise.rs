@@ -103,13 +103,12 @@ fn missing_file_is_the_systems_refusal() {
 fn wrong_usage_ends_with_two() {
     let scratch = Scratch::new();
     let file = scratch.file("good.pcap", &pcap::write(&flow())).display().to_string();
-    // The tunnel ports are not built.
     let wrong = [
         "--frobnicate",
         "--profile=nonsense",
         "--profile=kernel-6.8",
-        "--vxlan-port=4789",
-        "--geneve-port=6081",
+        "--vxlan-port=0",
+        "--geneve-port=65536",
         "--vlan=maybe",
         "--rx-csum=perhaps",
         "--batch=0",

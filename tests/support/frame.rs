@@ -22,9 +22,15 @@ pub(crate) struct Dissected {
     pub(crate) overtakes: bool,
 }
 
-/// Dissects TCP and UDP over IPv4 and IPv6 behind any number of tags and bridged Ethernet headers;
-/// `None` for all else.
+/// Dissects TCP and UDP over IPv4 and IPv6 behind any number of tags and bridged Ethernet headers,
+/// and in tunnels that [`innermost`] knows; `None` for all else.
 pub(crate) fn dissect(frame: &[u8]) -> Option<Dissected> {
+    if let Some((tunnel, inner)) = tunnelled(frame) {
+        let mut dissected = dissect(&inner)?;
+        dissected.headers = frame.len() - (inner.len() - dissected.headers);
+        dissected.flow.splice(0..0, tunnel);
+        return Some(dissected);
+    }
     let mut network = 14;
     loop {
         network += match frame.get(network - 2..network)? {
@@ -39,6 +45,37 @@ pub(crate) fn dissect(frame: &[u8]) -> Option<Dissected> {
         [0x86, 0xdd] => ipv6(frame, network, &mut flow),
         _ => None,
     }
+}
+
+/// The frame that a frame carries in a tunnel; itself where there is none.
+pub(crate) fn innermost(frame: &[u8]) -> Vec<u8> {
+    tunnelled(frame).map_or(frame.to_vec(), |(_, inner)| inner)
+}
+
+/// What must be equal in two packets of one tunnel of IP, GRE or VXLAN, and the frame in it. A packet
+/// without an Ethernet header of its own gets one, with zeros for addresses.
+fn tunnelled(frame: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (addresses, protocol, at) = match frame.get(12..14)? {
+        [0x08, 0x00] => (frame.get(26..34)?, frame[23], 34),
+        [0x86, 0xdd] => (frame.get(22..54)?, frame[20], 54),
+        _ => return None,
+    };
+    let body = frame.get(at..)?;
+    let packet = |kind: &[u8], packet: &[u8]| [&[0; 12], kind, packet].concat();
+    let (key, inner) = match (protocol, body) {
+        (4, _) => (&[][..], packet(&[0x08, 0x00], body)),
+        (41, _) => (&[][..], packet(&[0x86, 0xdd], body)),
+        (47, [flags, ..]) => {
+            let len = 4 + 4 * (flags & 0xb0).count_ones() as usize;
+            let (kind, inner) = (body.get(2..4)?, body.get(len..)?);
+            let inner = if kind == [0x65, 0x58] { inner.to_vec() } else { packet(kind, inner) };
+            // With neither checksum nor sequence number in it, the header is all key.
+            (if flags & 0x90 == 0 { &body[..len] } else { kind }, inner)
+        }
+        (UDP, [_, _, 0x12, 0xb5, _, _, _, _, _, 0, ..]) => (&body[..4], body.get(16..)?.to_vec()),
+        _ => return None,
+    };
+    Some(([&frame[..14], addresses, key].concat(), inner))
 }
 
 fn ipv4(frame: &[u8], at: usize, flow: &mut Vec<u8>) -> Option<Dissected> {

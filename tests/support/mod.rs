@@ -13,6 +13,7 @@ pub(crate) mod pcap;
 pub(crate) mod sweep;
 pub(crate) mod traffic;
 pub(crate) mod trains;
+pub(crate) mod tunnel;
 
 use std::ffi::OsStr;
 use std::io::Read;

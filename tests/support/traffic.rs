@@ -7,6 +7,7 @@
 use grilse::wire::VlanTag;
 use grilse::wire::build::{Check, Eth, Ext, Ipv4, Ipv6, Tcp, Udp, ethernet, frame, payload};
 
+use super::tunnel::{Tunnel, VXLAN_PORT};
 use super::{Rng, frame as bytes};
 
 /// What the frames may be.
@@ -16,6 +17,11 @@ pub(crate) struct Scope {
     pub(crate) frames: usize,
     /// Flows in percent that are UDP.
     pub(crate) udp: usize,
+    /// Flows in percent that go through a tunnel.
+    pub(crate) tunnelled: usize,
+    /// Tunnels over IPv6. Above 64 KiB the kernel writes its jumbo option over the tunnel header, as
+    /// over extension headers.
+    pub(crate) over_v6: bool,
     /// Flows in percent that have VLAN tags.
     pub(crate) tagged: usize,
     /// Long trains of long segments, which reach the size limits.
@@ -40,6 +46,7 @@ pub(crate) enum Extensions {
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     eth: Eth<'static>,
+    tunnel: Option<Tunnel>,
     /// An Ethernet header of its own stands in front (ethertype TEB).
     bridged: bool,
     v6: bool,
@@ -171,6 +178,14 @@ pub(crate) fn group(scope: &Scope, rng: &mut Rng) -> Vec<Vec<u8>> {
                 quirk(flow, rng);
             }
         }
+        if let (Some(tunnel), Some(lasting)) = (&mut shown.tunnel, &mut flow.tunnel) {
+            while rng.chance(odd) {
+                tunnel.disturb(rng);
+                if rng.chance(20) {
+                    lasting.disturb(rng);
+                }
+            }
+        }
         if rng.chance(odd / 4) && scope.tagged > 0 {
             shown.eth.tags = rng.pick(TAGS);
         }
@@ -181,6 +196,14 @@ pub(crate) fn group(scope: &Scope, rng: &mut Rng) -> Vec<Vec<u8>> {
         let mut bytes = shown.frame(len);
         if rng.chance(odd / 3) {
             damage(&mut bytes, rng);
+        }
+        if let Some(tunnel) = &shown.tunnel
+            && bytes.len() > 14
+        {
+            bytes = tunnel.around(shown.eth, &bytes);
+            if rng.chance(odd / 3) {
+                damage(&mut bytes, rng);
+            }
         }
         flow.sent(len);
         if is_fair(&bytes, scope) {
@@ -205,7 +228,7 @@ impl Flow {
         let any: &[usize] = &[1, 2, 5, 6, 100, 100, 500, 1448, 8900];
         // Some flows differ in the port alone, some in nothing.
         let port = 4000 + if rng.chance(80) { n as u16 } else { 0 };
-        let mss = rng.pick(if scope.bulk { long } else { any }).min(scope.longest - 300);
+        let mss = rng.pick(if scope.bulk { long } else { any }).min(scope.longest - 500);
         let any = rng.next() as u32;
         let seq = rng.pick(&[1000, 0, u32::MAX - 2 * mss as u32, any]);
         let options = rng.pick(OPTIONS);
@@ -213,6 +236,7 @@ impl Flow {
         let dst_port = rng.pick(&[5000, 5000, 443]);
         let mut flow = Self {
             eth: Eth::default(),
+            tunnel: rng.chance(scope.tunnelled).then(|| Tunnel::new(scope.over_v6, rng)),
             bridged: rng.chance(5),
             v6: rng.chance(45),
             ip4: Ipv4 { id, df: rng.chance(70), ..Ipv4::default() },
@@ -251,6 +275,9 @@ impl Flow {
         self.at = (self.at + len) % 60_000;
         self.tcp.seq = self.tcp.seq.wrapping_add(len as u32);
         self.ip4.id = self.ip4.id.wrapping_add(self.id_step);
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.sent();
+        }
     }
 }
 
@@ -281,14 +308,12 @@ fn is_fair(frame: &[u8], scope: &Scope) -> bool {
     if network > 14 && frame.len() < network + 2 {
         return false;
     }
-    // Tunnels are not read yet.
-    let protocol = match kind(network - 2) {
-        Some(0x0800) => frame.get(network + 9),
-        Some(0x86dd) => frame.get(network + 6),
-        Some(0x6558) => {
-            frame.get(network + 14 + if kind(network + 12) == Some(0x0800) { 9 } else { 6 })
-        }
-        _ => None,
+    // Whoever ends a VXLAN tunnel says whether remote checksum offload means anything to it; the
+    // oracle's does not, and we refuse it (udp_tunnel.rs).
+    let udp = match kind(network - 2) {
+        Some(0x0800) => network + 20,
+        _ => network + 40,
     };
-    !matches!(protocol, Some(4 | 41 | 47)) && frame.len() <= scope.longest
+    let remote = frame.get(udp + 9).is_some_and(|flags| flags & 0x20 != 0);
+    !(kind(udp + 2) == Some(VXLAN_PORT) && remote) && frame.len() <= scope.longest
 }

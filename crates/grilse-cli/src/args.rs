@@ -120,6 +120,14 @@ pub(crate) struct GroArgs {
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) udp_gro_port: Vec<u16>,
 
+    /// A local port where VXLAN ends; may be given several times
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) vxlan_port: Vec<u16>,
+
+    /// A local port where GENEVE ends; may be given several times
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) geneve_port: Vec<u16>,
+
     /// Size limit of IPv6 super-packets in bytes; up to 65536 it sets the IPv4 limit too
     #[arg(long, value_name = "N", value_parser = size())]
     pub(crate) gro_max_size: Option<u32>,

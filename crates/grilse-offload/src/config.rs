@@ -1,7 +1,7 @@
 //! What a device and its host ask of GRO, and the rules it follows.
 //!
 //! Sizes are checked as they are set, so a [`Config`] is always valid. It says nothing about packets;
-//! sockets appear only as the ports that asked for UDP GRO.
+//! sockets appear only as the ports that asked for UDP GRO, or where tunnels end.
 
 use alloc::boxed::Box;
 
@@ -29,6 +29,8 @@ pub struct Config {
     pub gro_list: bool,
     /// Local ports of sockets with UDP_GRO, bound to any address.
     pub udp_gro_ports: Box<[u16]>,
+    /// Local UDP ports where tunnels end, at any address.
+    pub tunnel_ports: Box<[(u16, Tunnel)]>,
     gro_max_size: u32,
     gro_ipv4_max_size: u32,
 }
@@ -42,6 +44,7 @@ impl Default for Config {
             udp_fwd: false,
             gro_list: false,
             udp_gro_ports: Box::default(),
+            tunnel_ports: Box::default(),
             gro_max_size: LEGACY_MAX_SIZE as u32,
             gro_ipv4_max_size: LEGACY_MAX_SIZE as u32,
         }
@@ -80,6 +83,32 @@ impl Config {
         self.gro_ipv4_max_size = limited(bytes)?;
         Ok(())
     }
+}
+
+/// A tunnel that UDP carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tunnel {
+    /// VXLAN.
+    Vxlan,
+    /// VXLAN with the generic protocol extension, which each packet must use.
+    VxlanGpe,
+    /// GENEVE.
+    Geneve,
+    /// Foo over UDP: the port alone says what each datagram carries.
+    Fou(FouPayload),
+    /// Generic UDP Encapsulation of versions 0 and 1.
+    Gue,
+}
+
+/// What a port of foo over UDP carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FouPayload {
+    /// IPv4 packets.
+    Ipv4,
+    /// IPv6 packets.
+    Ipv6,
+    /// GRE.
+    Gre,
 }
 
 fn limited(bytes: u32) -> Result<u32, BadConfig> {

@@ -76,8 +76,6 @@
 //! On UDP sockets trains come and go without headers: [`stride`].
 //!
 //! The examples `proxy` and `tun_rs` are whole programs over the crate `tun-rs`.
-//!
-//! Not here: tunnels in GRO.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -90,7 +88,7 @@ mod reason;
 mod rules;
 pub mod stride;
 
-pub use config::{BadConfig, Config, MAX_SIZE};
+pub use config::{BadConfig, Config, FouPayload, MAX_SIZE, Tunnel};
 pub use gro::{Gro, Outcome, Sink};
 pub use reason::{Reason, Why};
 pub use rules::{BigTcp, Cwr, Frag0, L3Test, OuterId, Rules};

@@ -10,7 +10,9 @@ use support::cut::cut;
 use support::{Frame, ethernet, pcap, run};
 
 /// The kernel was seen to restore all of these (`kernel-gro`, then `kernel-gso`), but for the fixed
-/// identifications that virtio has no place for; here the metadata has one.
+/// identifications that virtio has no place for, where here the metadata has one, and but for
+/// tunnels, which virtio does not tell. Of these one is lost in the kernel, by its source: a shorter
+/// last packet in GRE keeps the checksum of the first.
 #[test]
 fn every_recorded_case_comes_back() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -38,5 +40,5 @@ fn every_recorded_case_comes_back() {
         }
     }
     assert!(merged > 100, "{merged} super-packets");
-    assert!(lost.is_empty(), "{lost:?}");
+    assert_eq!(lost, [("tunnel-gre-csum".into(), vec![0, 1, 2, 3, 4])]);
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use grilse_offload::Config;
+use grilse_offload::{Config, Tunnel};
 use grilse_wire::{Csum, GsoType, Linear, Meta, Scattered, VlanTag};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -77,6 +77,9 @@ fn replay<P: Frame>(frames: &[Vec<u8>], args: &[&str]) -> Vec<Value> {
             "--udp-fwd" => config.udp_fwd = true,
             "--gro-list" => config.gro_list = true,
             "--udp-gro-port" => config.udp_gro_ports = Box::new([number() as u16]),
+            "--vxlan-port" => {
+                config.tunnel_ports = Box::new([(number() as u16, Tunnel::Vxlan)]);
+            }
             other => panic!("{other}"),
         }
     }

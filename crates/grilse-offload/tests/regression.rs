@@ -1,12 +1,12 @@
 //! Faults of other implementations, one test each, under their numbers.
 
-use grilse_offload::{Config, Gro, Outcome, Reason};
-use grilse_wire::build::{Check, payload};
+use grilse_offload::{Config, Gro, Outcome, Reason, Tunnel};
+use grilse_wire::build::{Check, Eth, Gre, Ipv4, Transport, Udp, Vxlan, ethernet, packet, payload};
 use grilse_wire::tcp::flag;
-use grilse_wire::{Csum, Packet};
+use grilse_wire::{Csum, Gso, GsoType, Packet, csum};
 
 mod support;
-use support::frame::{packets, tcp4, tcp6};
+use support::frame::{packets, tcp4, tcp6, udp4};
 use support::{Frame, Kept, Out, Split, reasons, run};
 
 fn through(frames: Vec<Vec<u8>>) -> Vec<Out<Split>> {
@@ -175,7 +175,7 @@ fn a_jumbo_option_needs_headroom() {
 fn a_refused_datagram_leaves_a_fixed_identification() {
     let mut config = Config::default();
     config.gro_list = true;
-    let datagram = |id| support::frame::udp4(0, |p| p.v4.id = id);
+    let datagram = |id| udp4(0, |p| p.v4.id = id);
     let mut datagrams = packets([datagram(7), datagram(7), datagram(8), datagram(8)]);
     datagrams[1].meta_mut().csum = Csum::Partial { start: 34, offset: 6 };
     let out = run(&config, datagrams, 64);
@@ -196,4 +196,164 @@ fn a_device_that_sums_is_believed_where_it_agrees() {
             assert_eq!(reasons(&run(&Config::default(), packet, 64)), [right]);
         }
     }
+}
+
+fn around(outer: Ipv4<'_>, transport: Transport<'_>, body: &[u8]) -> Vec<u8> {
+    ethernet(Eth::default(), 0x0800, &packet(outer, transport, body))
+}
+
+/// Puts a tunnel around the packet of a frame.
+type Around<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+
+fn vxlan() -> Config {
+    let mut config = Config::default();
+    config.tunnel_ports = Box::new([(4789, Tunnel::Vxlan)]);
+    config
+}
+
+fn in_vxlan(outer: Ipv4<'_>, inner: &[u8]) -> Vec<u8> {
+    let udp = Udp { dst_port: 4789, ..Udp::default() };
+    around(outer, udp.into(), &Vxlan::default().around(inner))
+}
+
+/// UDP inside of IP was completed with the addresses of the outer header.
+#[test]
+fn row_04_udp_in_ip_is_summed_over_the_inner_addresses() {
+    let mut config = Config::default();
+    config.udp_fwd = true;
+    let inner = |n| udp4(n, |p| p.v4.dst = [192, 168, 7, 7]);
+    let frame = |n| around(Ipv4::default(), Transport::Raw(4), &inner(n)[14..]);
+    let out = run(&config, packets((0..2).map(frame)), 64);
+    let seed = csum::fold(csum::pseudo_v4([10, 9, 0, 1], [192, 168, 7, 7], 17, 208));
+    assert_eq!(out[0].packet.frame()[60..62], seed.to_be_bytes());
+}
+
+/// A packet that the device called encapsulated had its outer datagram summed over inner addresses.
+#[test]
+fn row_05_the_outer_datagram_is_summed_over_the_outer_addresses() {
+    let outer = Ipv4 { dst: [192, 168, 7, 7], ..Ipv4::default() };
+    let mut flagged = packets((0..2).map(|n| in_vxlan(outer, &tcp4(n, |_| ()))));
+    flagged.iter_mut().for_each(|packet| packet.meta_mut().encapsulated = true);
+    let out = run(&vxlan(), flagged, 64);
+    let len = 8 + 8 + 14 + 20 + 20 + 200;
+    let seed = csum::fold(csum::pseudo_v4([10, 9, 0, 1], [192, 168, 7, 7], 17, len));
+    assert_eq!(out[0].packet.frame()[40..42], seed.to_be_bytes());
+    // What the device calls so without a tunnel that anybody sees is a plain packet when merged.
+    let mut plain = packets((0..2).map(|n| tcp4(n, |_| ())));
+    plain.iter_mut().for_each(|packet| packet.meta_mut().encapsulated = true);
+    assert!(!run(&vxlan(), plain, 64)[0].packet.meta().encapsulated);
+}
+
+/// Headers nested without end took the stack with them.
+#[test]
+fn row_06_nesting_ends() {
+    let nested = |ethertype: u16, header: &[u8]| {
+        let mut body = header.repeat(100);
+        body.extend_from_slice(&tcp4(0, |_| ())[12..]);
+        ethernet(Eth::default(), ethertype, &body)
+    };
+    let tags = nested(0x8100, &[0, 5, 0x81, 0]);
+    let frames = nested(0x6558, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x65, 0x58]);
+    assert_eq!(reasons(&through(vec![tags.clone(), tags])), [Reason::RecursionLimit; 2]);
+    assert_eq!(reasons(&through(vec![frames.clone(), frames])), [Reason::RecursionLimit; 2]);
+}
+
+/// A tunnel in a tunnel merged, and could not be cut again.
+#[test]
+fn row_07_one_level_of_encapsulation() {
+    let ip = |inner: &[u8]| around(Ipv4::default(), Transport::Raw(4), &inner[14..]);
+    let gre = |inner: &[u8]| {
+        around(Ipv4::default(), Transport::Raw(47), &Gre::default().around(&inner[14..]))
+    };
+    let in_vxlan = |inner: &[u8]| in_vxlan(Ipv4::default(), inner);
+    let kinds: [Around<'_>; 3] = [&ip, &gre, &in_vxlan];
+    for outer in kinds {
+        let once = run(&vxlan(), packets((0..2).map(|n| outer(&tcp4(n, |_| ())))), 64);
+        assert_eq!(reasons(&once), [Reason::PollEnd]);
+        for inner in kinds {
+            let frames = (0..2).map(|n| outer(&inner(&tcp4(n, |_| ()))));
+            assert_eq!(reasons(&run(&vxlan(), packets(frames), 64)), [Reason::NestedTunnel; 2]);
+        }
+    }
+}
+
+/// Identifications that stay the same outside, as of translated IPv6, counted up after segmentation;
+/// and the inner header took the bit of the outer.
+#[test]
+fn row_18_and_19_each_level_has_its_own_fixed_identification() {
+    let (outer_bit, inner_bit) = (GsoType::TCP_FIXEDID, GsoType::TCP_FIXEDID_INNER);
+    for (outer_step, inner_step) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        for df in [false, true] {
+            let frame = |n: u16| {
+                let inner = tcp4(n.into(), |p| p.v4.id = n * inner_step);
+                let outer = Ipv4 { id: n * outer_step, df, ..Ipv4::default() };
+                (around(outer, Transport::Raw(4), &inner[14..]), in_vxlan(outer, &inner))
+            };
+            let (ip, udp): (Vec<_>, Vec<_>) = (0..3).map(frame).unzip();
+            for frames in [ip, udp] {
+                let out = run(&vxlan(), packets(frames), 64);
+                assert_eq!(reasons(&out), [Reason::PollEnd]);
+                let kind = out[0].packet.meta().gso.kind;
+                assert_eq!(kind.contains(outer_bit), outer_step == 0);
+                assert_eq!(kind.contains(inner_bit), inner_step == 0);
+            }
+        }
+    }
+    // And what is fixed in one must not count in the other.
+    let frame = |(n, outer, inner): (u32, u16, u16)| {
+        let inner = tcp4(n, |p| p.v4.id = inner);
+        around(Ipv4 { id: outer, ..Ipv4::default() }, Transport::Raw(4), &inner[14..])
+    };
+    let out = through([(0, 5, 5), (1, 5, 6), (2, 6, 7)].map(frame).into());
+    assert_eq!(members(&out), [vec![0, 1], vec![2]]);
+    assert_eq!((out[0].why.reason, out[0].why.head, out[0].why.packet), (Reason::IpId, 5, 6));
+}
+
+/// A GRE checksum is the first packet's, as the kernel leaves it: segmentation must compute it again
+/// where the last packet was shorter. With a key the kernel holds the checksum for the key, and a
+/// packet with another one for another flow's.
+#[test]
+fn row_20_a_gre_checksum_stays_the_first_packets() {
+    let gre = |n, len, key| {
+        let inner = tcp4(n, |p| p.resize(len));
+        let header = Gre { check: Some(Check::Right), key, ..Gre::default() };
+        around(Ipv4::default(), Transport::Raw(47), &header.around(&inner[14..]))
+    };
+    let out = through(vec![gre(0, 100, None), gre(1, 60, None)]);
+    assert_eq!(reasons(&out), [Reason::ShortSegment]);
+    assert_eq!(out[0].packet.frame()[38..42], gre(0, 100, None)[38..42]);
+    let kind = out[0].packet.meta().gso.kind;
+    assert!(kind.contains(GsoType::GRE) && !kind.contains(GsoType::GRE_CSUM));
+    let out = through(vec![gre(0, 100, Some(7)), gre(1, 100, Some(7)), gre(2, 60, Some(7))]);
+    assert_eq!(members(&out), [vec![0, 1], vec![2]]);
+    assert_eq!(reasons(&out), [Reason::PollEnd; 2]);
+}
+
+/// Sequence numbers of GRE were lost.
+#[test]
+fn row_23_gre_with_sequence_numbers_is_left_alone() {
+    let frame = |n: u32| {
+        let header = Gre { seq: Some(n), ..Gre::default() };
+        around(Ipv4::default(), Transport::Raw(47), &header.around(&tcp4(n, |_| ())[14..]))
+    };
+    let out = through((0..2).map(frame).collect());
+    assert_eq!(reasons(&out), [Reason::GreFlags; 2]);
+    assert_eq!((out[0].why.head, out[0].why.packet), (0xa000, 0x1000));
+}
+
+/// A train of datagrams for a tunnel was parsed as one packet.
+#[test]
+fn row_28_a_train_of_datagrams_is_not_a_tunnelled_packet() {
+    // Datagrams for a tunnel are the tunnel's, whoever else asks.
+    let mut config = vxlan();
+    config.udp_fwd = true;
+    let arp = |_| in_vxlan(Ipv4::default(), &ethernet(Eth::default(), 0x0806, &[0; 28]));
+    let out = run(&config, packets((0..2).map(arp)), 64);
+    assert_eq!(reasons(&out), [Reason::NoOffload; 2]);
+    // And a train that came as one stays one, by itself.
+    let mut trains = packets((0..2).map(|n| in_vxlan(Ipv4::default(), &tcp4(n, |_| ()))));
+    for train in &mut trains {
+        train.meta_mut().gso = Gso { size: 74, segs: 2, kind: GsoType::UDP_L4 };
+    }
+    assert_eq!(reasons(&run(&config, trains, 64)), [Reason::GsoNotTcp; 2]);
 }

@@ -5,7 +5,7 @@
 
 use grilse_offload::Config;
 use grilse_wire::Packet;
-use grilse_wire::build::{Check, Ext};
+use grilse_wire::build::{Check, Eth, Ext, Ipv4, Transport, ethernet, packet};
 use grilse_wire::tcp::flag;
 
 mod support;
@@ -27,6 +27,8 @@ struct Case {
     sent: Vec<(u32, Edit)>,
     v4: Option<Vec<usize>>,
     v6: Option<Vec<usize>>,
+    /// IPv4 in IPv4; the outer header has the same TTL and fixed identification throughout.
+    ipip: Option<Vec<usize>>,
 }
 
 /// A packet of `len` bytes behind `at` bytes of its stream.
@@ -43,15 +45,22 @@ fn same(at: u32) -> (u32, Edit) {
 }
 
 fn both(name: &'static str, sent: Vec<(u32, Edit)>, expected: &[usize]) -> Case {
-    Case { name, sent, v4: Some(expected.into()), v6: Some(expected.into()) }
+    let expected = Some(Vec::from(expected));
+    Case { name, sent, v4: expected.clone(), v6: expected.clone(), ipip: expected }
 }
 
 fn v4(name: &'static str, sent: Vec<(u32, Edit)>, expected: &[usize]) -> Case {
-    Case { name, sent, v4: Some(expected.into()), v6: None }
+    let expected = Some(Vec::from(expected));
+    Case { name, sent, v4: expected.clone(), v6: None, ipip: expected }
 }
 
 fn v6(name: &'static str, sent: Vec<(u32, Edit)>, expected: &[usize]) -> Case {
-    Case { name, sent, v4: None, v6: Some(expected.into()) }
+    Case { name, sent, v4: None, v6: Some(expected.into()), ipip: None }
+}
+
+/// Of those whose headers are 20 bytes longer.
+fn longer(name: &'static str, sent: Vec<(u32, Edit)>, expected: &[usize]) -> Case {
+    Case { v4: None, ..both(name, sent, expected) }
 }
 
 fn flagged(name: &'static str, bit: u16) -> Case {
@@ -83,11 +92,11 @@ fn data_cases() -> Vec<Case> {
         both("data_sml_lrg", vec![data(0, 50, |_| ()), same(50)], &[50, 100]),
         both("data_lrg_1byte", vec![same(0), data(100, 1, |_| ())], &[101]),
         both("single", vec![same(0)], &[100]),
-        v4("large_max", large(65_495, 919), &[65_495, 919]),
-        v6("large_max", large(65_475, 899), &[65_475, 899]),
-        v4("large_rem", large(65_495, 920), &[64_576, 920, 920]),
-        v6("large_rem", large(65_475, 900), &[64_576, 900, 900]),
-        v4("capacity", capacity(), &[200; 8]),
+        Case { ipip: None, ..v4("large_max", large(65_495, 919), &[65_495, 919]) },
+        longer("large_max", large(65_475, 899), &[65_475, 899]),
+        Case { ipip: None, ..v4("large_rem", large(65_495, 920), &[64_576, 920, 920]) },
+        longer("large_rem", large(65_475, 900), &[64_576, 900, 900]),
+        Case { ipip: None, ..v4("capacity", capacity(), &[200; 8]) },
     ]
 }
 
@@ -168,7 +177,7 @@ fn ip_cases() -> Vec<Case> {
 
 /// The payload's length, by the headers of the packet that came out.
 fn payload_len(packet: &Split) -> usize {
-    let frame = packet.front();
+    let frame = if packet.front()[23] == 4 { &packet.front()[20..] } else { packet.front() };
     let (l4, end) = match (frame[14] >> 4, frame[20]) {
         (4, _) => {
             (14 + usize::from(frame[14] & 15) * 4, u16::from_be_bytes([frame[16], frame[17]]))
@@ -177,6 +186,12 @@ fn payload_len(packet: &Split) -> usize {
         (_, _) => (62, u16::from_be_bytes([frame[18], frame[19]]) + 40),
     };
     14 + usize::from(end) - l4 - usize::from(frame[l4 + 12] >> 4) * 4
+}
+
+/// A frame's packet in IPv4.
+fn in_ip(frame: &[u8]) -> Vec<u8> {
+    let outer = Ipv4 { ttl: 8, ..Ipv4::default() };
+    ethernet(Eth::default(), 0x0800, &packet(outer, Transport::Raw(4), &frame[14..]))
 }
 
 fn check(case: &Case, build: impl Fn(u32, &dyn Fn(&mut Parts)) -> Vec<u8>, expected: &[usize]) {
@@ -219,8 +234,12 @@ fn equal_the_kernels_table() {
             check(&case, |n, edit| tcp6(n, edit), expected);
             checked += 1;
         }
+        if let Some(expected) = &case.ipip {
+            check(&case, |n, edit| in_ip(&tcp4(n, edit)), expected);
+            checked += 1;
+        }
     }
-    assert_eq!(checked, 51);
+    assert_eq!(checked, 79);
 }
 
 #[test]

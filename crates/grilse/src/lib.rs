@@ -49,8 +49,8 @@ pub use grilse_mem::{
     BadPolicy, FramePool, FrameSlice, Ledger, MapError, Node, Numa, Pages, Policy, PoolError, Role,
 };
 pub use grilse_offload::{
-    BadConfig, BigTcp, Config, Cwr, Frag0, Gro, L3Test, MAX_SIZE, Outcome, OuterId, Reason, Rules,
-    Sink, Why, gso,
+    BadConfig, BigTcp, Config, Cwr, FouPayload, Frag0, Gro, L3Test, MAX_SIZE, Outcome, OuterId,
+    Reason, Rules, Sink, Tunnel, Why, gso,
 };
 pub use grilse_packet::{
     Bare, Batch, Ctx, DropHook, DropReason, Drops, Ledgers, Memory, MemoryError, NoNode, NoRoom,

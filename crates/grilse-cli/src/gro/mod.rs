@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use grilse::pcap::Reader;
-use grilse::{Config, Ctx, Gro, Memory, Offloads, Port, Replay, ReplayPool, Role, Worker};
+use grilse::{Config, Ctx, Gro, Memory, Offloads, Port, Replay, ReplayPool, Role, Tunnel, Worker};
 
 use crate::args::{GroArgs, Vlan};
 use crate::failure::Failure;
@@ -117,6 +117,9 @@ fn config(args: &GroArgs) -> Result<Config, Failure> {
     config.udp_fwd = args.udp_fwd;
     config.gro_list = args.gro_list;
     config.udp_gro_ports = args.udp_gro_port.clone().into();
+    let vxlan = args.vxlan_port.iter().map(|port| (*port, Tunnel::Vxlan));
+    let geneve = args.geneve_port.iter().map(|port| (*port, Tunnel::Geneve));
+    config.tunnel_ports = vxlan.chain(geneve).collect();
     let usage = |error: grilse::BadConfig| Failure::Usage(error.to_string());
     if let Some(bytes) = args.gro_max_size {
         config.set_gro_max_size(bytes).map_err(usage)?;

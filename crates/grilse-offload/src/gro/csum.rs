@@ -73,6 +73,20 @@ impl Sums {
         Ok(unfit)
     }
 
+    /// Draws the sum of what is left from a checksum that was found good, or vouched for, over it and
+    /// a pseudo-header (`skb_gro_checksum_try_convert`): together they are zero. Not where the device
+    /// vouches for the next checksum too.
+    pub(super) fn convert(&mut self, pseudo: u32) {
+        if self.credits == 0 {
+            self.complete = Some(!pseudo);
+        }
+    }
+
+    /// Whether the next checksum can be judged without summing the bytes.
+    pub(super) fn are_known(&self) -> bool {
+        self.credits > 0 || self.complete.is_some()
+    }
+
     /// Why a packet that we are told is good may not merge all the same.
     #[cold]
     fn doubt<P: Packet>(

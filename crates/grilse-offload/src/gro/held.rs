@@ -103,33 +103,21 @@ impl<P: Packet> Held<P> {
 
     /// Whether a packet belongs to the flow of this head (`gro_list_prepare`, and what each layer
     /// adds): hash, tag, all bytes in front of IP, addresses, IPv6 flow label and extension
-    /// headers, protocol and ports are equal.
+    /// headers, tunnel header, protocol and ports are equal.
     ///
     /// Out of line: in [`find`](super::table::Table::find) its registers would be saved for every
     /// packet, those of new flows included.
     #[inline(never)]
-    pub(super) fn is_flow(&self, packet: &P, flow: &Flow, layer: &Layer) -> bool {
+    pub(super) fn is_flow(&self, packet: &P, flow: &Flow) -> bool {
         let meta = packet.meta();
-        let same_kind = matches!(
-            (&self.layer, layer),
-            (Layer::Tcp(_), Layer::Tcp(_)) | (Layer::Udp(_), Layer::Udp(_))
-        );
-        if !same_kind
-            || (self.l4, self.hash, self.network, self.protocol, self.vlan)
-                != (flow.l4, meta.hash, meta.network, meta.protocol, meta.vlan)
+        if (self.l4, self.hash, self.network, self.protocol, self.vlan)
+            != (flow.l4, meta.hash, meta.network, meta.protocol, meta.vlan)
             || self.packet.meta().interface != meta.interface
         {
             return false;
         }
         let (held, came) = (self.packet.front(), packet.front());
-        let mut from = 0;
-        for (level, other) in self.levels.iter().zip(flow.levels.iter()) {
-            let to = usize::from(level.at);
-            if !level.same_flow(other) || held[from..to] != came[from..to] {
-                return false;
-            }
-            from = level.addresses();
-        }
+        let Some(from) = self.levels.same_flow(&flow.levels, held, came) else { return false };
         let ports = usize::from(self.l4) + 4;
         held[from..ports] == came[from..ports]
     }
@@ -187,13 +175,20 @@ impl<P: Packet> Held<P> {
         Ok(())
     }
 
-    /// Whether the head may reach 64 KiB: TCP alone, not in a tunnel, and where IPv6 has room in
-    /// front for its jumbo option, if it is to have one.
+    /// Whether the head may reach 64 KiB: TCP alone, not what a device calls encapsulated, and where
+    /// IPv6 has room in front for its jumbo option, if it is to have one.
+    ///
+    /// Nor with that in a tunnel over IPv6. The kernel writes the option over the headers behind that
+    /// of IPv6 then, and drops the super-packet or delivers it broken: a fault, which is not copied.
     fn can_be_big(&self, rules: &Rules) -> bool {
-        let v6 = rules.big_tcp == BigTcp::HopByHop
-            && self.levels.iter().any(|level| level.family == Family::V6);
+        let options = rules.big_tcp == BigTcp::HopByHop;
+        let v6 = options && self.levels.iter().any(|level| level.family == Family::V6);
+        let over_v6 = options
+            && !self.levels.tunnel.is_none()
+            && self.levels.iter().next().is_some_and(|outer| outer.family == Family::V6);
         matches!(self.layer, Layer::Tcp(_))
             && !self.packet.meta().encapsulated
+            && !over_v6
             && (!v6 || self.packet.headroom() >= JUMBO_LEN)
     }
 

@@ -1,11 +1,12 @@
-//! IPv4 and IPv6: what they refuse, and the test that a packet and its head must pass.
+//! IPv4 and IPv6, outside and inside of tunnels: what they refuse, and the test that a packet and its head must pass.
 //!
 //! Addresses and the like tell flows apart, which is the bucket's matter. The fields tested here
 //! (TTL, TOS and their kin, identification) may change within a flow; then the head is completed.
 
 use grilse_wire::{Packet, csum, ipv4, ipv6};
 
-use super::parse::{Flow, Layer};
+use super::parse::{Flow, Layer, Next};
+use super::tunnel::{self, Tunnel};
 use super::{tcp, udp};
 use crate::{Config, L3Test, OuterId, Reason, Rules, Why};
 
@@ -17,6 +18,8 @@ const MAX_LEVELS: usize = 2;
 pub(super) struct Levels {
     levels: [Level; MAX_LEVELS],
     len: u8,
+    /// What stands between the two.
+    pub(super) tunnel: Tunnel,
 }
 
 /// The words of one IP header that may change within a flow.
@@ -30,8 +33,8 @@ pub(super) struct Level {
     word0: u32,
     /// Bytes 4-7: identification, flags, offset; or payload length, next header, hop limit.
     word1: u32,
-    /// Byte 8: TTL; or the first byte of the source address.
-    byte8: u8,
+    /// Bytes 8-11: TTL, protocol, checksum; or the first of the source address.
+    word2: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +54,7 @@ impl Levels {
         let word =
             |i: usize| u32::from_be_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
         self.levels[usize::from(self.len)] =
-            Level { at, family, word0: word(0), word1: word(4), byte8: header[8] };
+            Level { at, family, word0: word(0), word1: word(4), word2: word(8) };
         self.len += 1;
     }
 
@@ -66,6 +69,29 @@ impl Levels {
         let inner = self.iter().next_back();
         let df = inner.is_some_and(|level| level.family == Family::V4 && level.df() != 0);
         u8::from(rules.l3_test == L3Test::Candidates && df)
+    }
+
+    /// Where the innermost addresses begin, if all in front of them belongs to one flow in two frames:
+    /// the bytes from there on are to be compared next.
+    #[inline]
+    pub(super) fn same_flow(&self, other: &Self, a: &[u8], b: &[u8]) -> Option<usize> {
+        let [outer, _] = &self.levels;
+        let link = usize::from(outer.at);
+        if self.len != other.len || !outer.same_flow(&other.levels[0]) || a[..link] != b[..link] {
+            return None;
+        }
+        if self.len == 1 { Some(outer.addresses()) } else { self.same_inner(other, a, b) }
+    }
+
+    /// The same behind the outer addresses.
+    #[inline(never)]
+    fn same_inner(&self, other: &Self, a: &[u8], b: &[u8]) -> Option<usize> {
+        let [outer, inner] = &self.levels;
+        let between = outer.addresses()..usize::from(inner.at);
+        let same = inner.same_flow(&other.levels[1])
+            && (a[between.clone()] == b[between.clone()]
+                || self.tunnel.is_same(&other.tunnel, a, b, between));
+        same.then(|| inner.addresses())
     }
 
     /// Tests every level of `self`, the packet that came, against `head`, which stands for `count`
@@ -111,8 +137,9 @@ impl Level {
 
     fn compare_v4(&self, head: &Self) -> Result<(), Why> {
         let tos = |level: &Self| (level.word0 >> 16) & 0xff;
-        if self.byte8 != head.byte8 {
-            return Err(Why::new(Reason::Ttl, head.byte8, self.byte8));
+        let ttl = |level: &Self| level.word2 >> 24;
+        if ttl(self) != ttl(head) {
+            return Err(Why::new(Reason::Ttl, ttl(head), ttl(self)));
         }
         if tos(self) != tos(head) {
             return Err(Why::new(Reason::Tos, tos(head), tos(self)));
@@ -180,15 +207,16 @@ impl Level {
 
     /// Whether both belong to one flow, as far as the words here tell: the version, and the flow
     /// label, next header and protocol. The addresses lie behind these words.
-    pub(super) fn same_flow(&self, other: &Self) -> bool {
-        let (word0, word1) = match self.family {
-            Family::V4 => (0, 0),
-            Family::V6 => (0xf00f_ffff, 0x0000_ff00),
+    fn same_flow(&self, other: &Self) -> bool {
+        let (word0, word1, word2) = match self.family {
+            Family::V4 => (0, 0, 0x00ff_0000),
+            Family::V6 => (0xf00f_ffff, 0x0000_ff00, 0),
         };
         self.at == other.at
             && self.family == other.family
             && (self.word0 ^ other.word0) & word0 == 0
             && (self.word1 ^ other.word1) & word1 == 0
+            && (self.word2 ^ other.word2) & word2 == 0
     }
 
     /// Offset of the source address.
@@ -265,7 +293,7 @@ pub(super) fn ipv4<P: Packet>(
     packet: &mut P,
     flow: &mut Flow,
     config: &Config,
-) -> Result<Layer, Why> {
+) -> Result<Next, Why> {
     let left = packet.len().saturating_sub(flow.at);
     let header = flow.header::<{ ipv4::MIN_LEN }, P>(packet, Reason::Ipv4Truncated)?;
     let protocol = header[9];
@@ -289,7 +317,7 @@ fn check_v4(header: &[u8; ipv4::MIN_LEN]) -> Result<(), Why> {
     let (version, ihl) = (header[0] >> 4, header[0] & 15);
     let fragment =
         u16::from_be_bytes([header[6], header[7]]) & (ipv4::Header::MF | ipv4::Header::OFFSET);
-    if !matches!(header[9], tcp::PROTOCOL | udp::PROTOCOL) {
+    if !matches!(header[9], tcp::PROTOCOL | udp::PROTOCOL) && !tunnel::is_one(header[9]) {
         return Err(Why::new(Reason::IpProtocol, 0u8, header[9]));
     }
     if version != 4 {
@@ -356,7 +384,7 @@ pub(super) fn ipv6<P: Packet>(
     packet: &mut P,
     flow: &mut Flow,
     config: &Config,
-) -> Result<Layer, Why> {
+) -> Result<Next, Why> {
     let start = flow.at;
     let left = packet.len().saturating_sub(start + ipv6::LEN);
     let header = flow.header::<{ ipv6::LEN }, P>(packet, Reason::Ipv6Truncated)?;
@@ -367,7 +395,7 @@ pub(super) fn ipv6<P: Packet>(
     flow.levels.push(Family::V6, at, header);
     flow.at += ipv6::LEN;
     let protocol = extensions(packet, flow, next)?;
-    if !matches!(protocol, tcp::PROTOCOL | udp::PROTOCOL) {
+    if !matches!(protocol, tcp::PROTOCOL | udp::PROTOCOL) && !tunnel::is_one(protocol) {
         return Err(flow.refuse(Why::new(Reason::Ipv6NextHeader, 0u8, protocol)));
     }
     if flow.unfit.is_none() && usize::from(claimed) != left {
@@ -400,19 +428,21 @@ fn layer4<P: Packet>(
     config: &Config,
     protocol: u8,
     addresses: &Addresses,
-) -> Result<Layer, Why> {
+) -> Result<Next, Why> {
     flow.l4 = offset(flow)?;
     packet.meta_mut().transport = flow.l4;
     flow.descend(&config.rules)?;
     match protocol {
-        tcp::PROTOCOL => tcp::parse(packet, flow, addresses, config).map(Layer::Tcp),
-        _ => udp::parse(packet, flow, addresses, config).map(Layer::Udp),
+        tcp::PROTOCOL => tcp::parse(packet, flow, addresses, config)
+            .map(|segment| Next::Payload(Layer::Tcp(segment))),
+        udp::PROTOCOL => udp::parse(packet, flow, addresses, config),
+        _ => tunnel::parse(packet, flow, addresses, config, protocol),
     }
 }
 
 /// The cursor in 16 bits, as in an `sk_buff`; headers further in are not reached.
 #[inline]
-fn offset(flow: &Flow) -> Result<u16, Why> {
+pub(super) fn offset(flow: &Flow) -> Result<u16, Why> {
     u16::try_from(flow.at)
         .map_err(|_| flow.refuse(Why::lengths(Reason::Unreadable, 0xffff, flow.at)))
 }

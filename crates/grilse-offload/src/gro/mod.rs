@@ -17,7 +17,9 @@ mod overtake;
 mod parse;
 mod table;
 mod tcp;
+mod tunnel;
 mod udp;
+mod udp_tunnel;
 
 use held::{Fate, Held, Step};
 use overtake::Overtaker;
@@ -105,7 +107,7 @@ impl<P: Packet> Gro<P> {
             Err(why) => return self.overtake(packet, &flow, why, sink),
         };
         let bucket = self.table.bucket(packet.meta().hash);
-        let slot = self.table.find(&packet, &flow, &layer);
+        let slot = self.table.find(&packet, &flow);
         let step = match slot.and_then(|slot| self.table.slot(slot)) {
             None => Step::new(None, alone(packet, &flow, &layer)),
             Some(head) => join(head, packet, &mut flow, layer, &self.config, sink),

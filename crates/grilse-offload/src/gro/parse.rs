@@ -47,6 +47,15 @@ pub(super) struct Flow {
     pub(super) unfit: Option<Why>,
 }
 
+/// What a header is followed by.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Next {
+    /// The header of this ethertype, which somebody receives.
+    Ethertype(u16),
+    /// The payload: this was layer 4.
+    Payload(Layer),
+}
+
 /// Layer 4 of a [`Flow`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Layer {
@@ -71,17 +80,21 @@ pub(super) fn walk<P: Packet>(
     offloaded(kind, config)?;
     flow.unfit = input(packet);
     loop {
-        kind = match kind {
-            ethertype::IPV4 => return l3::ipv4(packet, flow, config),
-            ethertype::IPV6 => return l3::ipv6(packet, flow, config),
+        let next = match kind {
+            ethertype::IPV4 => l3::ipv4(packet, flow, config)?,
+            ethertype::IPV6 => l3::ipv6(packet, flow, config)?,
             ethertype::TEB => ethernet(packet, flow, config)?,
             _ => tag(packet, flow, config)?,
         };
+        match next {
+            Next::Ethertype(next) => kind = next,
+            Next::Payload(layer) => return Ok(layer),
+        }
     }
 }
 
 /// Whether somebody receives this ethertype (the kernel's `offload_base`).
-fn offloaded(kind: u16, config: &Config) -> Result<(), Why> {
+pub(super) fn offloaded(kind: u16, config: &Config) -> Result<(), Why> {
     match kind {
         ethertype::IPV4 | ethertype::IPV6 | ethertype::TEB => Ok(()),
         ethertype::VLAN | ethertype::QINQ if config.vlan => Ok(()),
@@ -108,23 +121,23 @@ fn input<P: Packet>(packet: &P) -> Option<Why> {
 }
 
 /// An 802.1Q or 802.1ad tag (`vlan_gro_receive`): the ethertype behind it.
-fn tag<P: Packet>(packet: &mut P, flow: &mut Flow, config: &Config) -> Result<u16, Why> {
+fn tag<P: Packet>(packet: &mut P, flow: &mut Flow, config: &Config) -> Result<Next, Why> {
     let tag = *flow.header::<{ vlan::LEN }, P>(packet, Reason::LinkTruncated)?;
     let kind = u16::from_be_bytes([tag[2], tag[3]]);
     offloaded(kind, config).map_err(|why| flow.refuse(why))?;
     flow.pass(&tag);
     flow.descend(&config.rules)?;
-    Ok(kind)
+    Ok(Next::Ethertype(kind))
 }
 
 /// An Ethernet header under ethertype TEB (`eth_gro_receive`): the ethertype in it.
-fn ethernet<P: Packet>(packet: &mut P, flow: &mut Flow, config: &Config) -> Result<u16, Why> {
+fn ethernet<P: Packet>(packet: &mut P, flow: &mut Flow, config: &Config) -> Result<Next, Why> {
     let header = *flow.header::<{ eth::LEN }, P>(packet, Reason::LinkTruncated)?;
     let kind = u16::from_be_bytes([header[12], header[13]]);
     offloaded(kind, config).map_err(|why| flow.refuse(why))?;
     flow.pass(&header);
     flow.descend(&config.rules)?;
-    Ok(kind)
+    Ok(Next::Ethertype(kind))
 }
 
 impl Flow {
@@ -222,7 +235,7 @@ impl Flow {
     }
 
     /// Moves behind a header that a device's sum covers.
-    fn pass(&mut self, header: &[u8]) {
+    pub(super) fn pass(&mut self, header: &[u8]) {
         self.sums.pass(header);
         self.at += header.len();
     }

@@ -14,7 +14,7 @@ use grilse_wire::Packet;
 
 use super::held::Held;
 use super::overtake::Overtaker;
-use super::parse::{Flow, Layer};
+use super::parse::Flow;
 use crate::Rules;
 
 /// No slot.
@@ -181,13 +181,11 @@ impl<P> Table<P> {
 impl<P: Packet> Table<P> {
     /// The slot of the head of this flow.
     #[inline]
-    pub(super) fn find(&self, packet: &P, flow: &Flow, layer: &Layer) -> Option<usize> {
+    pub(super) fn find(&self, packet: &P, flow: &Flow) -> Option<usize> {
         let mut at = self.index[self.cell(flow.digest)];
         while let Some(link) = self.links.get(at as usize) {
             if link.digest == flow.digest
-                && self.slots[at as usize]
-                    .as_ref()
-                    .is_some_and(|held| held.is_flow(packet, flow, layer))
+                && self.slots[at as usize].as_ref().is_some_and(|held| held.is_flow(packet, flow))
             {
                 return Some(at as usize);
             }

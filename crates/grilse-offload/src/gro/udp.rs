@@ -1,4 +1,4 @@
-//! UDP: whether anybody wants a datagram merged, and the meeting of a datagram with the head of its
+//! UDP: whether a tunnel takes a datagram, or anybody wants it merged, and the meeting of a datagram with the head of its
 //! flow (`udp_gro_receive`, `udp_gro_receive_segment`).
 
 use grilse_wire::{Packet, udp};
@@ -6,7 +6,8 @@ use grilse_wire::{Packet, udp};
 use super::Sink;
 use super::held::{Fate, Held, Step};
 use super::l3::Addresses;
-use super::parse::{Flow, Layer};
+use super::parse::{Flow, Layer, Next};
+use super::udp_tunnel;
 use crate::{Config, Reason, Why};
 
 pub(super) use udp::PROTOCOL;
@@ -24,10 +25,10 @@ pub(super) fn parse<P: Packet>(
     flow: &mut Flow,
     addresses: &Addresses,
     config: &Config,
-) -> Result<Datagram, Why> {
+) -> Result<Next, Why> {
     let left = packet.len() - flow.at;
-    let header = flow.header::<{ udp::LEN }, P>(packet, Reason::UdpTruncated)?;
-    let [s0, s1, d0, d1, l0, l1, c0, c1] = *header;
+    let header = *flow.header::<{ udp::LEN }, P>(packet, Reason::UdpTruncated)?;
+    let [s0, s1, d0, d1, l0, l1, c0, c1] = header;
     let unsummed = [c0, c1] == [0, 0];
     if flow.unfit.is_none() {
         let pseudo = || addresses.pseudo(PROTOCOL, left);
@@ -37,6 +38,9 @@ pub(super) fn parse<P: Packet>(
         }
     }
     let port = u16::from_be_bytes([d0, d1]);
+    if let Some((_, tunnel)) = config.tunnel_ports.iter().find(|(owned, _)| *owned == port) {
+        return udp_tunnel::parse(packet, flow, addresses, config, &header, *tunnel);
+    }
     flow.list = mode(packet, port, config).map_err(|why| flow.refuse(why))?;
     flow.descend(&config.rules)?;
     if unsummed {
@@ -49,7 +53,7 @@ pub(super) fn parse<P: Packet>(
     flow.at += udp::LEN;
     flow.len = left - udp::LEN;
     flow.digest ^= addresses.digest(u32::from_be_bytes([s0, s1, d0, d1]));
-    Ok(Datagram { len })
+    Ok(Next::Payload(Layer::Udp(Datagram { len })))
 }
 
 /// Whether the datagram is chained whole, or merged by its bytes.
