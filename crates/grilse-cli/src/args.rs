@@ -8,6 +8,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use grilse::{MAX_SIZE, Mode, Policy, Rules, RxCsum, Spec};
 
+use crate::stdout;
+
 /// A userspace packet engine: kernel-exact GRO, on captures, without root.
 #[derive(Debug, Parser)]
 #[command(name = "grilse", version, arg_required_else_help = true, after_help = EXAMPLES)]
@@ -67,21 +69,12 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct GroArgs {
-    /// Captures to read, pcap or pcapng; - is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-
-    /// Write the delivered packets; the name's suffix, .pcap or .pcapng, tells the format
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) paths: Paths,
 
     /// Print, per flow and in total, packets in and out and every reason that ended a merge
     #[arg(long)]
     pub(crate) explain: bool,
-
-    /// Write one JSON object per delivered packet; - is standard output
-    #[arg(long, value_name = "PATH")]
-    pub(crate) json: Option<PathBuf>,
 
     /// Frames per poll; a poll takes 64 packets at most, as NAPI's does, so more are several polls
     #[arg(long, value_name = "N", default_value = "64")]
@@ -135,6 +128,29 @@ pub(crate) struct GroArgs {
     /// Size limit of IPv4 super-packets in bytes
     #[arg(long, value_name = "N", value_parser = size())]
     pub(crate) gro_ipv4_max_size: Option<u32>,
+}
+
+/// What is read, and what is written.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Paths {
+    /// Captures to read, pcap or pcapng; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Write the packets that come out; the name's suffix, .pcap or .pcapng, tells the format
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write one JSON object for each packet that comes out; - is standard output
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Paths {
+    /// Whether standard output belongs to the JSON.
+    pub(crate) fn json_to_stdout(&self) -> bool {
+        self.json.as_deref().is_some_and(|path| path == stdout::PATH)
+    }
 }
 
 fn size() -> clap::builder::RangedI64ValueParser<u32> {

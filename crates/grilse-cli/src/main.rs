@@ -2,10 +2,16 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod capture_file;
+mod digest;
 mod failure;
 mod gro;
+mod lines;
+mod outlets;
 mod probe;
 mod run;
+mod source;
+mod stdout;
 mod table;
 
 use std::process::ExitCode;
