@@ -41,10 +41,15 @@ impl Output {
         let ticks = notes.first().map_or(0, |note| note.ticks);
         let frame = OnWire::new(delivered.skb);
         let pieces: Vec<&[u8]> = frame.pieces().collect();
+        // What was cut off behind the frames of a super-packet was padding: it is whole.
+        let wire_len = match delivered.members {
+            [_] => delivered.skb.meta().wire_len,
+            _ => 0,
+        };
         let packet = Packet {
             interface: self.file.interface(delivered.skb.meta().interface),
             ticks,
-            orig_len: delivered.skb.meta().wire_len.max(frame.len() as u32),
+            orig_len: wire_len.max(frame.len() as u32),
             data: &pieces,
             comments: &comments,
         };
@@ -65,10 +70,12 @@ impl Output {
 
     fn restoring(&self, delivered: &Delivered<'_>, notes: &[Note]) -> Grilse1 {
         let meta = delivered.skb.meta();
+        let tag = OnWire::new(delivered.skb).tag_len() as u16;
         let mut csum = meta.csum;
         if let Csum::Partial { start, .. } = &mut csum {
-            *start += OnWire::new(delivered.skb).tag_len() as u16;
+            *start += tag;
         }
+        let is_tunnel = meta.encapsulated && meta.gso.size != 0;
         let member = |(&frame, note): (&u64, &Note)| Member {
             frame: self.frames_before + frame,
             interface: self.file.interface(meta.interface),
@@ -79,6 +86,7 @@ impl Output {
         Grilse1 {
             gso: meta.gso,
             csum,
+            inner_network: if is_tunnel { meta.inner_network + tag } else { 0 },
             vlan_restored: meta.vlan.is_some(),
             members: delivered.members.iter().zip(notes).map(member).collect(),
         }
