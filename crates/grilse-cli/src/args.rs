@@ -10,7 +10,7 @@ use grilse::{MAX_SIZE, Mode, Policy, Rules, RxCsum, Spec};
 
 use crate::stdout;
 
-/// A userspace packet engine: kernel-exact GRO, on captures, without root.
+/// A userspace packet engine: kernel-exact GRO and GSO, on captures, without root.
 #[derive(Debug, Parser)]
 #[command(name = "grilse", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -23,6 +23,7 @@ Examples:
   grilse gro trace.pcap --explain           why is my traffic not coalesced?
   grilse gro trace.pcap -o coalesced.pcap   write the super-packets
   grilse gro trace.pcap --json - | jq .     one object per delivered packet
+  grilse gso coalesced.pcapng -o wire.pcap  cut super-packets to wire size again
   grilse probe                              does this kernel cut super-packets right?
 
 Exit codes: 0 done; 1 an input was damaged and only its readable part was processed;
@@ -36,6 +37,10 @@ pub(crate) enum Command {
     /// Forward between devices, and account for every frame
     #[command(after_help = RUN_EXAMPLES, after_long_help = devices())]
     Run(RunArgs),
+
+    /// Cut super-packets into the frames that they stand for
+    #[command(after_help = GSO_EXAMPLES)]
+    Gso(GsoArgs),
 
     /// Find out which super-packets this kernel takes, cuts and gives as it should
     #[command(after_help = PROBE_EXAMPLES)]
@@ -54,6 +59,31 @@ pub(crate) struct ProbeArgs {
     /// Print one JSON object instead of tables
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const GSO_EXAMPLES: &str = "\
+Examples:
+  grilse gro trace.pcap --profile exact -o coalesced.pcapng
+  grilse gso coalesced.pcapng -o again.pcap
+      there and back: the frames of trace.pcap with their bytes, times, lengths and order
+  grilse gso server.pcap -o wire.pcap
+      a capture taken with TSO or GRO on, its packets of up to 64 KB cut to 1500 bytes
+  grilse gso jumbo.pcap --mtu 9000 --json - | jq 'select(.outcome == \"refused\")'
+      what is longer than 9000 bytes, cannot be cut, and why
+
+What grilse gro -o said of a packet in its comment is restored, whatever its size. Other packets are
+cut where they are longer than the MTU, and their checksums finished; a UDP train too, although no
+capture tells where its datagrams ended. What is not cut is not changed.";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct GsoArgs {
+    #[command(flatten)]
+    pub(crate) paths: Paths,
+
+    /// Longest IP packet that is not cut, in bytes, where no comment says what it stands for
+    #[arg(long, value_name = "N", default_value = "1500",
+        value_parser = clap::value_parser!(u16).range(68..))]
+    pub(crate) mtu: u16,
 }
 
 const GRO_EXAMPLES: &str = "\

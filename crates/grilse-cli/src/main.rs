@@ -6,6 +6,7 @@ mod capture_file;
 mod digest;
 mod failure;
 mod gro;
+mod gso;
 mod lines;
 mod outlets;
 mod probe;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let Args { command } = Args::parse();
     let result = match command {
         Command::Gro(args) => gro::run(&args),
+        Command::Gso(args) => gso::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Run(args) => run::run(&args),
     };
