@@ -277,7 +277,12 @@ fn whitelisted(frame: &[u8]) -> Vec<usize> {
     let v4 = transport.checked_sub(20).filter(|ip| frame[*ip] == 0x45);
     let ip = v4.into_iter().flat_map(|ip| [ip + 4, ip + 5, ip + 10, ip + 11]);
     let tcp = if headers > transport + 8 { transport + 16..transport + 20 } else { 0..0 };
-    ip.chain(tcp).collect()
+    // Of an ethertype that says 6 and a version that does not, the kernel believes the latter when it
+    // compares, and so looks for an IPv4 TTL where addresses are (__gro_receive_network_flush).
+    let neither = transport
+        .checked_sub(40)
+        .filter(|ip| frame[*ip - 2..*ip] == [0x86, 0xdd] && frame[*ip] >> 4 != 6);
+    ip.chain(tcp).chain(neither.map(|ip| ip + 7)).collect()
 }
 
 /// The order comes back also where the kernel let packets overtake.
