@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use support::pcap::{self, Magic};
 use support::{
-    GRILSE, Rng, Run, Scratch, frame, grilse, is_refused, json_lines, members, root, run, wait,
+    GRILSE, Rng, Run, Scratch, frame, grilse, is_refused, json_lines, members, number, root, run,
+    wait,
 };
 
 /// Done, named drops included.
@@ -387,12 +388,13 @@ fn what_is_read_is_never_written_over() {
     let file = scratch.file("same.pcap", &whole);
     let link = scratch.path("link.pcap");
     symlink(&file, &link).expect("a writable folder");
-    for option in ["-o", "--json"] {
+    let tried = ["gro", "gso"].into_iter().flat_map(|name| [(name, "-o"), (name, "--json")]);
+    for (name, option) in tried {
         for output in [&file, &link] {
             for stdin in [false, true] {
                 let mut command = Command::new(GRILSE);
                 let input = if stdin { Path::new("-") } else { &file };
-                command.arg("gro").arg(input).arg(option).arg(output);
+                command.arg(name).arg(input).arg(option).arg(output);
                 command.stdin(fs::File::open(&file).expect("just written"));
                 let output = command.output().expect("the program under test");
                 let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -459,9 +461,16 @@ fn written_packets_are_the_described_ones() {
 #[test]
 fn closed_pipe_ends_quietly() {
     let input = root().join("captures/tcp4-bulk-16flows.pcap").display().to_string();
-    for (option, lines) in [(&["--json", "-"][..], 1), (&["--json", "-"], 0), (&["--explain"], 0)] {
+    let tried = [
+        ("gro", &["--json", "-"][..], 1),
+        ("gro", &["--json", "-"], 0),
+        ("gro", &["--explain"], 0),
+        ("gso", &["--json", "-"], 1),
+        ("gso", &[], 0),
+    ];
+    for (name, option, lines) in tried {
         let mut child = Command::new(GRILSE)
-            .args(["gro", &input])
+            .args([name, &input])
             .args(option)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -479,5 +488,140 @@ fn closed_pipe_ends_quietly() {
         let run = Run { code, stdout: output.stdout, stderr };
         run.ended("a closed pipe", &[DONE]);
         assert_eq!(run.stderr, "", "{option:?}: quietly");
+    }
+}
+
+/// Six frames of one flow and one of another, coalesced: the bytes of the file, and where in it the
+/// comment of the first packet stands.
+fn coalesced(scratch: &Scratch) -> (Vec<u8>, std::ops::Range<usize>) {
+    let frames = [flow(), vec![frame::tcp4(4001, 1, 100)]].concat();
+    let file = scratch.file("frames.pcapng", &pcap::write_ng(&frames));
+    let out = scratch.path("coalesced.pcapng");
+    grilse([Path::new("gro"), &file, Path::new("-o"), &out]).ended("gro -o", &[DONE]);
+    let bytes = fs::read(out).expect("-o wrote its file");
+    let at = bytes.windows(8).position(|at| at == b"grilse1 ").expect("a comment");
+    let len = usize::from(bytes[at - 2]) | usize::from(bytes[at - 1]) << 8;
+    (bytes, at..at + len)
+}
+
+fn gso(file: &Path) -> Run {
+    grilse([Path::new("gso"), file, Path::new("--json"), Path::new("-")])
+}
+
+#[test]
+fn comments_that_lie_are_named() {
+    let scratch = Scratch::new();
+    let (interfaces, packets) = pcap::read_records(&coalesced(&scratch).0);
+    let text = str::from_utf8(&packets[0].comments[0]).expect("ASCII");
+    let known = "grilse1 gso=40000001:46:6 csum=partial:34:16 in=0+1*5 t=0+1*5 len=100+0*5";
+    assert_eq!(text, known);
+    let lies = [
+        (":46:6", ":46:7", "field gso"),
+        (":46:6", ":45:6", "field gso"),
+        ("=40000001:", "=40000002:", "field gso"),
+        ("=40000001:", "=10000:", "field gso"),
+        ("=40000001:", "=4000000x:", "field 0 of grilse1 comment 0"),
+        (":34:", ":35:", "field csum"),
+        (" t=", " if=9+0*5 t=", "field if"),
+        ("+0*5", "+0*5 notes=1+0*5", "field notes"),
+        (&known[8..], "csum=none", "field in"),
+        ("in=0+1*5", "in=0+1*4", "member columns"),
+        ("in=0+1*5", "in=0-1*5", "field 2 of grilse1 comment 0"),
+        ("in=0+1*5", "in=00+1*5", "would not write so"),
+    ];
+    for (truth, lie, field) in lies {
+        let mut packets = packets.clone();
+        packets[0].comments = vec![text.replacen(truth, lie, 1).into_bytes()];
+        let bytes = pcap::write_records(&interfaces, &packets);
+        let run = gso(&scratch.file("lie.pcapng", &bytes));
+        run.ended(lie, &[DAMAGED]);
+        complains(&run, "lie.pcapng");
+        assert!(run.stderr.contains("frame 0") && run.stderr.contains(field), "{lie}: {run:?}");
+        let lines = run.lines();
+        assert_eq!(lines.len(), 2, "{lie}: one left as it is, one whole");
+        assert_eq!(lines[0]["refused"], "bad-comment", "{lie}");
+        assert_eq!(lines[0]["sha256"], frame::sha256(&packets[0].data), "{lie}");
+    }
+}
+
+/// Whatever one byte of a comment becomes, frames come out, and a named frame where something is wrong.
+#[test]
+fn changed_comments_are_survived() {
+    let scratch = Scratch::new();
+    let (bytes, comment) = coalesced(&scratch);
+    let mut rng = Rng(8);
+    for at in comment {
+        let mut bytes = bytes.clone();
+        bytes[at] = rng.pick(b"0123456789+-*:= x\x00\xff");
+        let run = gso(&scratch.file("changed.pcapng", &bytes));
+        let what = format!("byte {at} as {}", bytes[at]);
+        run.ended(&what, &[DONE, DAMAGED]);
+        let refused = run.lines().iter().filter(|line| is_refused(line)).count();
+        assert_eq!(refused > 0, run.code == Some(DAMAGED), "{what}");
+        if run.code == Some(DAMAGED) {
+            assert!(run.stderr.contains("frame 0"), "{what}: {}", run.stderr);
+            complains(&run, "changed.pcapng");
+        }
+    }
+}
+
+/// What waits for its turn when a file ends is not lost.
+#[test]
+fn cut_captures_give_what_they_have() {
+    let scratch = Scratch::new();
+    let (bytes, comment) = coalesced(&scratch);
+    // The end mark of the options and the second length.
+    let first = comment.end.next_multiple_of(4) + 8;
+    for cut in [first, first + 1, first + 40, bytes.len() - 1, bytes.len()] {
+        let run = gso(&scratch.file("cut.pcapng", &bytes[..cut]));
+        run.ended(
+            "a cut capture",
+            &[if cut == first || cut == bytes.len() { DONE } else { DAMAGED }],
+        );
+        let frames = if cut == bytes.len() { 7 } else { 6 };
+        assert_eq!(run.lines().len(), frames, "cut at {cut}: {}", run.stderr);
+    }
+}
+
+/// What should be cut and cannot be is written as it is, and counted by its reason.
+#[test]
+fn packets_that_cannot_be_cut_are_named() {
+    let scratch = Scratch::new();
+    let long = frame::tcp4(4000, 1, 3000);
+    let mut fragment = long.clone();
+    fragment[20] = 0x20;
+    let mut trailer = long.clone();
+    trailer.extend([0; 4]);
+    let mut arp = vec![0; 3000];
+    arp[12..14].copy_from_slice(&[8, 6]);
+    let frames = [long.clone(), fragment, trailer, arp, vec![1; 5], frame::tcp4(1, 1, 100)];
+    let mut bytes = pcap::write(&frames);
+    bytes.extend(pcap::record(Magic::LittleMicros, &long[..200], 200, 3000));
+    let file = scratch.file("long.pcap", &bytes);
+    let out = scratch.path("out.pcap");
+    let run = grilse([
+        Path::new("gso"),
+        &file,
+        Path::new("--json"),
+        Path::new("-"),
+        Path::new("-o"),
+        &out,
+    ]);
+    run.ended("packets that cannot be cut", &[DONE]);
+    let lines = run.lines();
+    let refused = |from: usize| {
+        let mut of = lines.iter().filter(|line| number(line, "from") == from);
+        of.next().expect("a line")["refused"].as_str().unwrap_or("-")
+    };
+    let reasons: Vec<_> = (0..7).map(refused).collect();
+    assert_eq!(reasons, ["-", "fragment", "ip-length", "ethertype", "-", "-", "truncated"]);
+    let written = pcap::read(&fs::read(&out).expect("-o wrote its file"));
+    let kept: Vec<_> = frames[1..].iter().cloned().chain([long[..200].to_vec()]).collect();
+    assert_eq!(written[written.len() - 6..], kept);
+    assert_eq!(written.len(), 3 + 6);
+    let report = grilse([Path::new("gso"), &file]);
+    let report = String::from_utf8_lossy(&report.stdout);
+    for said in ["1 cut", "4 refused", "2 whole", "frame 1: an IP fragment at byte 14"] {
+        assert!(report.contains(said), "{said}: {report}");
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Dissected {
     /// Everything that must be equal in two packets of one flow: link header with tags, flow label,
     /// addresses, extension headers, protocol, ports (the kernel's `same_flow`).
     pub(crate) flow: Vec<u8>,
+    /// Bytes before the TCP or UDP header.
+    pub(crate) transport: usize,
     /// Bytes before the payload.
     pub(crate) headers: usize,
     /// The kernel delivers such a frame at once while its flow stays held: a damaged sum, IPv4
@@ -131,7 +133,7 @@ fn transport(
         _ => return None,
     };
     flow.extend(&segment[..4]);
-    Some(Dissected { flow: flow.clone(), headers, overtakes: odd || overtakes })
+    Some(Dissected { flow: flow.clone(), transport: at, headers, overtakes: odd || overtakes })
 }
 
 /// The folded ones'-complement sum of the pieces put one behind the other (RFC 1071); each but the

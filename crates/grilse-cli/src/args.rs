@@ -8,7 +8,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use grilse::{MAX_SIZE, Mode, Policy, Rules, RxCsum, Spec};
 
-/// A userspace packet engine: kernel-exact GRO, on captures, without root.
+use crate::stdout;
+
+/// A userspace packet engine: kernel-exact GRO and GSO, on captures, without root.
 #[derive(Debug, Parser)]
 #[command(name = "grilse", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -21,6 +23,7 @@ Examples:
   grilse gro trace.pcap --explain           why is my traffic not coalesced?
   grilse gro trace.pcap -o coalesced.pcap   write the super-packets
   grilse gro trace.pcap --json - | jq .     one object per delivered packet
+  grilse gso coalesced.pcapng -o wire.pcap  cut super-packets to wire size again
   grilse probe                              does this kernel cut super-packets right?
 
 Exit codes: 0 done; 1 an input was damaged and only its readable part was processed;
@@ -34,6 +37,10 @@ pub(crate) enum Command {
     /// Forward between devices, and account for every frame
     #[command(after_help = RUN_EXAMPLES, after_long_help = devices())]
     Run(RunArgs),
+
+    /// Cut super-packets into the frames that they stand for
+    #[command(after_help = GSO_EXAMPLES)]
+    Gso(GsoArgs),
 
     /// Find out which super-packets this kernel takes, cuts and gives as it should
     #[command(after_help = PROBE_EXAMPLES)]
@@ -54,6 +61,31 @@ pub(crate) struct ProbeArgs {
     pub(crate) json: bool,
 }
 
+const GSO_EXAMPLES: &str = "\
+Examples:
+  grilse gro trace.pcap --profile exact -o coalesced.pcapng
+  grilse gso coalesced.pcapng -o again.pcap
+      there and back: the frames of trace.pcap with their bytes, times, lengths and order
+  grilse gso server.pcap -o wire.pcap
+      a capture taken with TSO or GRO on, its packets of up to 64 KB cut to 1500 bytes
+  grilse gso jumbo.pcap --mtu 9000 --json - | jq 'select(.outcome == \"refused\")'
+      what is longer than 9000 bytes, cannot be cut, and why
+
+What grilse gro -o said of a packet in its comment is restored, whatever its size. Other packets are
+cut where they are longer than the MTU, and their checksums finished; a UDP train too, although no
+capture tells where its datagrams ended. What is not cut is not changed.";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct GsoArgs {
+    #[command(flatten)]
+    pub(crate) paths: Paths,
+
+    /// Longest IP packet that is not cut, in bytes, where no comment says what it stands for
+    #[arg(long, value_name = "N", default_value = "1500",
+        value_parser = clap::value_parser!(u16).range(68..))]
+    pub(crate) mtu: u16,
+}
+
 const GRO_EXAMPLES: &str = "\
 Examples:
   grilse gro trace.pcap --explain
@@ -67,21 +99,12 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct GroArgs {
-    /// Captures to read, pcap or pcapng; - is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-
-    /// Write the delivered packets; the name's suffix, .pcap or .pcapng, tells the format
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) paths: Paths,
 
     /// Print, per flow and in total, packets in and out and every reason that ended a merge
     #[arg(long)]
     pub(crate) explain: bool,
-
-    /// Write one JSON object per delivered packet; - is standard output
-    #[arg(long, value_name = "PATH")]
-    pub(crate) json: Option<PathBuf>,
 
     /// Frames per poll; a poll takes 64 packets at most, as NAPI's does, so more are several polls
     #[arg(long, value_name = "N", default_value = "64")]
@@ -135,6 +158,29 @@ pub(crate) struct GroArgs {
     /// Size limit of IPv4 super-packets in bytes
     #[arg(long, value_name = "N", value_parser = size())]
     pub(crate) gro_ipv4_max_size: Option<u32>,
+}
+
+/// What is read, and what is written.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Paths {
+    /// Captures to read, pcap or pcapng; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Write the packets that come out; the name's suffix, .pcap or .pcapng, tells the format
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write one JSON object for each packet that comes out; - is standard output
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Paths {
+    /// Whether standard output belongs to the JSON.
+    pub(crate) fn json_to_stdout(&self) -> bool {
+        self.json.as_deref().is_some_and(|path| path == stdout::PATH)
+    }
 }
 
 fn size() -> clap::builder::RangedI64ValueParser<u32> {

@@ -102,6 +102,34 @@ impl Failure {
     }
 }
 
+/// What befell a command that went on.
+#[derive(Debug, Default)]
+pub(crate) struct Gravest(Option<Failure>);
+
+impl Gravest {
+    /// Keeps the failure with the higher exit code for the end, and prints the other.
+    pub(crate) fn add(&mut self, result: Result<(), Failure>) {
+        let Err(new) = result else { return };
+        let Some(known) = self.0.take() else {
+            self.0 = Some(new);
+            return;
+        };
+        let (keep, print) = match known.exit_code() >= new.exit_code() {
+            true => (known, new),
+            false => (new, known),
+        };
+        if !matches!(print, Failure::ClosedPipe) {
+            eprintln!("grilse: {print}");
+        }
+        self.0 = Some(keep);
+    }
+
+    /// The gravest, if anything befell.
+    pub(crate) fn result(self) -> Result<(), Failure> {
+        self.0.map_or(Ok(()), Err)
+    }
+}
+
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
         match &fault {

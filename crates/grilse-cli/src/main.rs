@@ -2,10 +2,17 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod capture_file;
+mod digest;
 mod failure;
 mod gro;
+mod gso;
+mod lines;
+mod outlets;
 mod probe;
 mod run;
+mod source;
+mod stdout;
 mod table;
 
 use std::process::ExitCode;
@@ -19,6 +26,7 @@ fn main() -> ExitCode {
     let Args { command } = Args::parse();
     let result = match command {
         Command::Gro(args) => gro::run(&args),
+        Command::Gso(args) => gso::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Run(args) => run::run(&args),
     };

@@ -1,19 +1,18 @@
 //! `grilse probe`: which super-packets this kernel takes, cuts and gives as it should.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::ErrorKind;
 
 use grilse::probe::{Finding, Outcome, Proto, Refused, Report, Tail, Takes};
 use serde_json::{Value, json};
 
 use crate::args::ProbeArgs;
 use crate::failure::Failure;
-use crate::table;
+use crate::{stdout, table};
 
 pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
     let report = grilse::probe::probe().map_err(|why| refused(&why))?;
     let text = if args.json { format!("{}\n", object(&report)) } else { tables(&report) };
-    let written = io::stdout().write_all(text.as_bytes());
-    written.map_err(|source| Failure::output("standard output", &source))
+    stdout::print(&text)
 }
 
 /// What the system refused, and the mend.

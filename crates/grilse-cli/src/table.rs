@@ -16,3 +16,12 @@ pub(crate) fn plain<const N: usize>(heading: [&str; N], right: &[usize]) -> Tabl
     }
     table
 }
+
+/// Appends a table to `text`, and an empty line.
+pub(crate) fn push(text: &mut String, table: &Table) {
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text.push('\n');
+}

@@ -51,24 +51,26 @@ impl Recorder {
         self.writer.interfaces().len()
     }
 
-    /// Writes a packet as one of `interface`, with the time `ticks` of that interface and these
-    /// comments.
+    /// Writes a packet that need not be an skb.
     ///
     /// # Errors
     /// Where the file does not take it; it holds whole records in any case.
-    pub fn record(
-        &mut self,
-        skb: &Skb,
-        interface: u32,
-        ticks: u64,
-        comments: &[&[u8]],
-    ) -> Result<(), Fault> {
+    pub fn write(&mut self, packet: &pcap::Packet<'_>) -> Result<(), Fault> {
+        self.writer.write(packet).map_err(|source| self.fault(source))
+    }
+
+    /// Writes a packet with the time `ticks` of its interface.
+    fn record(&mut self, skb: &Skb, ticks: u64) -> Result<(), Fault> {
         let frame = OnWire::new(skb);
         let pieces: Vec<&[u8]> = frame.pieces().collect();
-        // A cut frame may have merged where the rest of it was padding.
-        let orig_len = skb.meta().wire_len.max(frame.len() as u32);
-        let packet = pcap::Packet { interface, ticks, orig_len, data: &pieces, comments };
-        self.writer.write(&packet).map_err(|source| self.fault(source))
+        self.write(&pcap::Packet {
+            interface: skb.meta().interface,
+            ticks,
+            // A cut frame may have merged where the rest of it was padding.
+            orig_len: skb.meta().wire_len.max(frame.len() as u32),
+            data: &pieces,
+            comments: &[],
+        })
     }
 
     /// Completes the file and returns how many records it has.
@@ -102,7 +104,7 @@ impl Device for Recorder {
                 self.describe(&Interface::new(link_type::ETHERNET, Resolution::NANO));
             }
             let ticks = self.writer.interfaces()[interface as usize].ticks(skb.meta().time_ns);
-            if let Err(fault) = self.record(&skb, interface, ticks, &[]) {
+            if let Err(fault) = self.record(&skb, ticks) {
                 let back = batch.unpop(skb);
                 debug_assert!(back.is_ok(), "its place is still free");
                 return Err(fault);

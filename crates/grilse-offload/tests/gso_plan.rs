@@ -5,7 +5,7 @@ use grilse_wire::build::{
     Check, Eth, Gre, Ipv4, Ipv6, Tcp, Transport, Udp, frame, packet, payload,
 };
 use grilse_wire::tcp::flag;
-use grilse_wire::{Csum, Gso, GsoType, Heap, Linear, Packet, gre, ipv6};
+use grilse_wire::{Csum, Gso, GsoType, Heap, Linear, Packet, VlanTag, gre, ipv6};
 
 mod support;
 use support::cut::eth;
@@ -90,8 +90,44 @@ fn what_fits_stays_and_what_cannot_be_cut_is_named() {
     let vxlan = Udp { dst_port: 4789, ..Udp::default() };
     let vxlan = frame(Eth::default(), Ipv4::default(), vxlan, &data);
     assert_eq!(planned(&vxlan, 1000), Err(Invalid::Tunnel { port: 4789 }));
-    let mut packet = Linear::new(fits.clone(), ethernet(&fits, 0));
-    packet.meta_mut().wire_len = 9000;
-    assert_eq!(gso::plan(&mut packet, 1500), Err(Invalid::Truncated { end: 9000, len: 1514 }));
-    assert_eq!(packet.bytes(), fits);
+    let mut long = frame(Eth::default(), Ipv4::default(), Tcp::default(), &payload(0, 3000));
+    let end = long.len();
+    long.truncate(1000);
+    let mut packet = Linear::new(long.clone(), ethernet(&long, 0));
+    packet.meta_mut().wire_len = end as u32;
+    assert_eq!(gso::plan(&mut packet, 1500), Err(Invalid::Truncated { end, len: 1000 }));
+    assert_eq!(packet.bytes(), long);
+}
+
+/// What stands in front of IP, and behind it, is not of the MTU; a capture that was cut short neither.
+#[test]
+fn only_the_ip_packet_counts() {
+    let tags = &[VlanTag { tpid: 0x88a8, tci: 5 }, VlanTag { tpid: 0x8100, tci: 6 }];
+    let tagged = Eth { tags, ..Eth::default() };
+    let data = payload(0, 1460);
+    let fits = frame(tagged, Ipv4::default(), Tcp::default(), &data);
+    let more = frame(tagged, Ipv4::default(), Tcp::default(), &payload(0, 1461));
+    assert_eq!(planned(&fits, 1500).unwrap(), std::slice::from_ref(&fits));
+    assert_eq!(planned(&more, 1500).unwrap()[0].len(), fits.len());
+    let esp = packet(Ipv6::default(), Transport::Raw(50), &data);
+    let trailed = [eth(0x86dd, &esp), vec![1; 4]].concat();
+    assert_eq!(planned(&trailed, 1500).unwrap(), std::slice::from_ref(&trailed));
+    let mut cut = Linear::new(fits[..64].to_vec(), ethernet(&fits, 0));
+    cut.meta_mut().wire_len = fits.len() as u32;
+    assert_eq!(gso::plan(&mut cut, 1500), Ok(false));
+}
+
+/// Bytes behind the packet would become payload.
+#[test]
+fn lengths_that_contradict_are_refused() {
+    let data = payload(0, 3000);
+    let whole = frame(Eth::default(), Ipv4::default(), Tcp::default(), &data);
+    let trailed = [&whole[..], &[1; 4]].concat();
+    assert_eq!(planned(&trailed, 1500), Err(Invalid::Length { stated: 3040, have: 3044 }));
+    let ip = Ipv4 { total_len: Some(0), ..Ipv4::default() };
+    let unstated = frame(Eth::default(), ip, Tcp::default(), &data);
+    assert_eq!(planned(&unstated, 1500).unwrap(), planned(&whole, 1500).unwrap());
+    let ip = Ipv6 { payload_len: Some(0), ..Ipv6::default() };
+    let unstated = frame(Eth::default(), ip, Tcp::default(), &data);
+    assert_eq!(planned(&unstated, 1500).unwrap().len(), 3);
 }

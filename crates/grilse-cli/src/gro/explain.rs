@@ -9,7 +9,7 @@ use grilse::{DropReason, Drops, Reason, Why};
 use super::delivered::Delivered;
 use super::flow::Flow;
 use crate::failure::Failure;
-use crate::table;
+use crate::{stdout, table};
 
 /// Flows that are told apart; the packets of further ones are counted together, so that a report on
 /// any capture fits in memory.
@@ -140,9 +140,7 @@ impl Report {
         }
         let text = self.text();
         if to_stdout {
-            let mut out = io::stdout().lock();
-            let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-            return written.map_err(|error| Failure::output("standard output", &error));
+            return stdout::print(&text);
         }
         // Standard output belongs to the JSON, and a report without --explain says nothing that the
         // JSON does not.
@@ -203,7 +201,7 @@ impl Report {
             table.add_row(row(name, &rest));
         }
         table.add_row(row("total".to_owned(), &self.total));
-        push_table(text, &table);
+        table::push(text, &table);
     }
 
     /// A table of the reasons met, and below it what each means: the meanings would make the table's
@@ -222,7 +220,7 @@ impl Report {
             });
             table.add_row([reason.name().to_owned(), n.to_string(), example]);
         }
-        push_table(text, &table);
+        table::push(text, &table);
         for (reason, _) in ranked {
             let _ = writeln!(text, "{}: {}", reason.name(), reason.describe());
         }
@@ -259,12 +257,4 @@ fn is_bits(field: &str) -> bool {
 
 fn comma(text: &str) -> &'static str {
     if text.is_empty() { "" } else { ", " }
-}
-
-fn push_table(text: &mut String, table: &comfy_table::Table) {
-    for line in table.lines() {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text.push('\n');
 }

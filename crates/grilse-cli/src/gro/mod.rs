@@ -8,19 +8,17 @@ mod members;
 mod observer;
 mod output;
 mod refused;
-mod source;
 
-use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Instant;
 
-use grilse::pcap::Reader;
 use grilse::{Config, Ctx, Gro, Memory, Offloads, Port, Replay, ReplayPool, Role, Tunnel, Worker};
 
 use crate::args::{GroArgs, Vlan};
-use crate::failure::Failure;
+use crate::failure::{Failure, Gravest};
+use crate::{outlets, source, stdout};
 use explain::Report;
-use json::{Lines, STDOUT};
+use json::Json;
 use observer::{Observer, Outlets};
 use output::Output;
 use refused::Refused;
@@ -40,23 +38,18 @@ pub(crate) fn run(args: &GroArgs) -> Result<(), Failure> {
         frames: ReplayPool::new().map_err(no_memory)?,
     };
     let mut outlets = outlets(args)?;
-    let mut gravest = Ok(());
-    for file in &args.files {
-        if let Err(failure) = one_file(args, &config, &memory, file, &mut outlets) {
-            // The next file may be better; but without an outlet there is nothing left to do.
-            let fatal = outlets.broken();
-            gravest = graver(gravest, failure);
-            if fatal {
-                return gravest;
-            }
+    let mut gravest = Gravest::default();
+    for file in &args.paths.files {
+        gravest.add(one_file(args, &config, &memory, file, &mut outlets));
+        // The next file may be better; but without an outlet there is nothing left to do.
+        if outlets.broken() {
+            return gravest.result();
         }
     }
-    for ended in outlets.finish(!json_to_stdout(args)) {
-        if let Err(failure) = ended {
-            gravest = graver(gravest, failure);
-        }
+    for ended in outlets.finish(!args.paths.json_to_stdout()) {
+        gravest.add(ended);
     }
-    gravest
+    gravest.result()
 }
 
 /// What packets of all files are made of.
@@ -69,44 +62,13 @@ fn no_memory(error: impl std::fmt::Display) -> Failure {
     Failure::System(format!("{error}: free some memory"))
 }
 
-fn json_to_stdout(args: &GroArgs) -> bool {
-    args.json.as_deref().is_some_and(|path| path == STDOUT)
-}
-
-/// Opens what is written to: nothing that is read, and no two of the same.
 fn outlets(args: &GroArgs) -> Result<Outlets, Failure> {
-    let json = args.json.as_deref().filter(|_| !json_to_stdout(args));
-    let output = args.output.as_deref();
-    let clash = |path: &Path, what: &str| {
-        let path = path.display();
-        Failure::Usage(format!("{path}: {what}, which writing would destroy: name another file"))
-    };
-    for path in json.iter().chain(&output) {
-        if args.files.iter().any(|input| source::is_same_file(input, path)) {
-            return Err(clash(path, "an input"));
-        }
-    }
-    let lines = args.json.as_deref().map(Lines::create).transpose()?;
-    if let (Some(json), Some(output)) = (json, output)
-        && source::is_same_file(json, output)
-    {
-        return Err(clash(output, "where --json writes"));
-    }
-    let output = output.map(Output::create).transpose()?;
-    Ok(Outlets { report: Report::new(args.explain), lines, output })
-}
-
-/// Keeps the failure with the higher exit code for the end, and prints the other.
-fn graver(known: Result<(), Failure>, new: Failure) -> Result<(), Failure> {
-    let Err(known) = known else { return Err(new) };
-    let (keep, print) = match known.exit_code() >= new.exit_code() {
-        true => (known, new),
-        false => (new, known),
-    };
-    if !matches!(print, Failure::ClosedPipe) {
-        eprintln!("grilse: {print}");
-    }
-    Err(keep)
+    let outlets::Outlets { lines, capture } = outlets::Outlets::create(&args.paths)?;
+    Ok(Outlets {
+        report: Report::new(args.explain),
+        lines: lines.map(Json::new),
+        output: capture.map(Output::new),
+    })
 }
 
 fn config(args: &GroArgs) -> Result<Config, Failure> {
@@ -138,14 +100,12 @@ fn one_file(
     outlets: &mut Outlets,
 ) -> Result<(), Failure> {
     // Lines and a bar on one terminal would write over each other.
-    let hidden = json_to_stdout(args) && io::stdout().is_terminal();
-    let (source, bar) = source::open(file, hidden)?;
-    let name = source::name(file);
-    let reader = Reader::new(source).map_err(|error| Failure::capture(&name, &error))?;
+    let hidden = args.paths.json_to_stdout() && stdout::is_terminal();
+    let (reader, bar) = source::open(file, hidden)?;
     let offloads =
         Offloads { hash: !args.no_hash, csum: args.rx_csum.into(), vlan: args.vlan == Vlan::Hw };
-    let mut device = Replay::on(&memory.frames, &name, reader, offloads);
-    outlets.begin(&file.display().to_string(), args.files.len() > 1, &mut device);
+    let mut device = Replay::on(&memory.frames, &source::name(file), reader, offloads);
+    outlets.begin(&file.display().to_string(), args.paths.files.len() > 1, &mut device);
 
     let refused = Refused::default();
     let mut ctx = Ctx::new(memory.skbs.seat(Role::Worker))

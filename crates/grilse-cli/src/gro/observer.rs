@@ -8,7 +8,7 @@ use grilse::{Drops, Handler, PollCtx, Replay, Skb, Why};
 
 use super::delivered::Delivered;
 use super::explain::Report;
-use super::json::Lines;
+use super::json::Json;
 use super::members::Members;
 use super::output::Output;
 use super::refused::Refused;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// Where results go.
 pub(super) struct Outlets {
     pub(super) report: Report,
-    pub(super) lines: Option<Lines>,
+    pub(super) lines: Option<Json>,
     pub(super) output: Option<Output>,
 }
 
@@ -35,7 +35,7 @@ impl Outlets {
 
     /// Whether an outlet takes nothing any more.
     pub(super) fn broken(&self) -> bool {
-        let lines = self.lines.as_ref().is_some_and(Lines::is_broken);
+        let lines = self.lines.as_ref().is_some_and(Json::is_broken);
         lines || self.output.as_ref().is_some_and(Output::is_broken)
     }
 
@@ -44,7 +44,7 @@ impl Outlets {
     pub(super) fn finish(self, to_stdout: bool) -> [Result<(), Failure>; 3] {
         [
             self.output.map_or(Ok(()), Output::finish),
-            self.lines.map_or(Ok(()), Lines::finish),
+            self.lines.map_or(Ok(()), Json::finish),
             self.report.print(to_stdout),
         ]
     }

@@ -1,6 +1,5 @@
 //! What `grilse run` says: a line at every interval, and the account at the end.
 
-use std::io::{self, Write};
 use std::time::Instant;
 
 use grilse::{Account, DropReason, Ended, Forward};
@@ -9,6 +8,7 @@ use serde::Serialize;
 use super::total;
 use crate::args::RunArgs;
 use crate::failure::Failure;
+use crate::stdout;
 
 /// Prints to standard output.
 pub(super) struct Report {
@@ -51,7 +51,7 @@ impl Report {
             return self.object("interval", &since);
         }
         let per_second = |n: u64| n as f64 / seconds;
-        print(&format!(
+        stdout::print(&format!(
             "{:7.1} s  rx {:>8} pps {:>9} bit/s  tx {:>8} pps {:>9} bit/s  {:5.1} frames/packet  {} dropped  {} held\n",
             (now - self.epoch).as_secs_f64(),
             short(per_second(since.rx_frames)),
@@ -88,7 +88,7 @@ impl Report {
             }
         }
         row(account.held, "held");
-        print(&text)
+        stdout::print(&text)
     }
 
     fn object(&self, of: &'static str, account: &Account) -> Result<(), Failure> {
@@ -107,16 +107,10 @@ impl Report {
             drops: drops.into_iter().filter(|(_, n)| *n > 0).collect(),
         };
         match serde_json::to_string(&object) {
-            Ok(text) => print(&(text + "\n")),
+            Ok(text) => stdout::print(&(text + "\n")),
             Err(error) => Err(Failure::System(error.to_string())),
         }
     }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| Failure::output("standard output", &error))
 }
 
 /// A number with three or four digits and a prefix: 12.3M.

@@ -29,8 +29,10 @@ const PER_COMMENT: usize = 800;
 pub struct Grilse1 {
     /// How to cut it; all zero on a plain packet.
     pub gso: Gso,
-    /// State of its checksum. Offsets count in the frame as it is written.
+    /// State of its checksum. All offsets count in the frame as it is written.
     pub csum: Csum,
+    /// Offset of the network header in a tunnel; 0: there is none.
+    pub inner_network: u16,
     /// The VLAN tag in front of the frame stood beside it, and was put back to write it.
     pub vlan_restored: bool,
     /// The frames of the input that it stands for, in the order of its bytes; at most 65,535.
@@ -126,6 +128,9 @@ impl Grilse1 {
                 put(&mut text, format_args!(" csum=partial:{start}:{offset}"));
             }
         }
+        if self.inner_network != 0 {
+            put(&mut text, format_args!(" inner={}", self.inner_network));
+        }
         if self.vlan_restored {
             text.push_str(" vlan=restored");
         }
@@ -140,7 +145,29 @@ impl Grilse1 {
         comments
     }
 
-    /// Reads what the comments of one packet say; `None` where none of them is ours.
+    /// Parts the comments of one packet: those of ours that were written last, together, and all
+    /// others. A packet of a capture that was coalesced twice has two sets; the first was there when
+    /// the second was written, as foreign comments are.
+    pub fn split<'a>(
+        comments: impl IntoIterator<Item = &'a [u8]>,
+    ) -> (Vec<&'a [u8]>, Vec<&'a [u8]>) {
+        let mut foreign: Vec<_> = comments.into_iter().collect();
+        let opens = |comment: &&[u8]| Self::owns(comment) && !Self::continues(comment);
+        let first = foreign.iter().rposition(opens).unwrap_or(0);
+        let (ours, behind) = foreign.split_off(first).into_iter().partition(|it| Self::owns(it));
+        let behind: Vec<_> = behind;
+        foreign.extend(behind);
+        (ours, foreign)
+    }
+
+    /// Whether a comment of ours goes on with another one.
+    fn continues(comment: &[u8]) -> bool {
+        let words = comment.get(PREFIX.len()..).unwrap_or_default();
+        words.strip_prefix(MORE.as_bytes()).is_some_and(|rest| rest.first() == Some(&b' '))
+    }
+
+    /// Reads what the comments of one packet say, of which one set is ours; `None` where none of
+    /// them is.
     ///
     /// # Errors
     /// Where one begins like ours and differs from every text that [`encode`](Self::encode) gives.
@@ -177,6 +204,7 @@ impl Grilse1 {
             match key {
                 "gso" => self.gso = gso(value).ok_or(wrong)?,
                 "csum" => self.csum = csum(value).ok_or(wrong)?,
+                "inner" => self.inner_network = value.parse().map_err(|_| wrong)?,
                 "vlan" if value == "restored" => self.vlan_restored = true,
                 _ => {
                     let column = KEYS.iter().position(|known| *known == key).ok_or(wrong)?;

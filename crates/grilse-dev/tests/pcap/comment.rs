@@ -23,6 +23,7 @@ fn bulk(count: u32) -> Grilse1 {
     Grilse1 {
         gso: Gso { kind: GsoType::TCPV4, size: 1448, segs: count as u16 },
         csum: Csum::Partial { start: 34, offset: 16 },
+        inner_network: 0,
         vlan_restored: false,
         members: members(count),
     }
@@ -72,6 +73,23 @@ fn foreign_comments_are_passed_over() {
     let text = &plain.encode()[0];
     assert_eq!(parse(&["in front", text, "behind"]), Ok(Some(plain)));
     assert!(Grilse1::owns(text.as_bytes()) && !Grilse1::owns(b"grilse1"));
+}
+
+/// A capture may be coalesced twice, and people write comments wherever they like.
+#[test]
+fn the_last_of_two_sets_is_split_off() {
+    let [old, new] = [900, 1700].map(|count| bulk(count).encode());
+    let (old, new): (Vec<_>, Vec<_>) =
+        (old.iter().map(String::as_bytes).collect(), new.iter().map(String::as_bytes).collect());
+    let comments =
+        [&[b"a".as_slice()], &old[..], &[b"b"], &new[..2], &[b"c"], &new[2..], &[b"d"]].concat();
+    let (ours, foreign) = Grilse1::split(comments);
+    assert_eq!(ours, new);
+    assert_eq!(foreign, [&[b"a".as_slice()], &old[..], &[b"b", b"c", b"d"]].concat());
+    let (ours, foreign) = Grilse1::split(foreign);
+    assert_eq!((ours, foreign.len()), (old, 4));
+    let (ours, foreign) = Grilse1::split([b"grilse1 more in=1".as_slice(), b"a"]);
+    assert_eq!((ours.len(), foreign.len()), (1, 1), "without a beginning it is still ours");
 }
 
 #[test]
@@ -153,11 +171,12 @@ proptest! {
     fn round_trip(
         kind: u32, size: u16, segs: u16,
         csum in any_csum(),
+        inner_network in prop_oneof![Just(0u16), any::<u16>()],
         vlan_restored: bool,
         members in proptest::collection::vec(any_member(), 0..40),
     ) {
         let gso = Gso { kind: GsoType(kind), size, segs };
-        let value = Grilse1 { gso, csum, vlan_restored, members };
+        let value = Grilse1 { gso, csum, inner_network, vlan_restored, members };
         let texts = value.encode();
         prop_assert_eq!(Grilse1::parse(texts.iter().map(String::as_bytes)), Ok(Some(value)));
     }

@@ -184,7 +184,8 @@ fn compare<P: Packet>(
         compare_options(head, packet, flow)?;
     }
     flow.levels.compare(&head.levels, head.segs, &mut head.fixed, &config.rules)?;
-    if config.rules.lossless && !head.list {
+    // In a list each packet keeps its own, but in a file a list is no more than its bytes.
+    if config.rules.lossless {
         compare_urgent(head, packet, flow)?;
     }
     let mss = usize::from(head.mss);

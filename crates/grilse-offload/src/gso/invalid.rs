@@ -93,6 +93,14 @@ pub enum Invalid {
         /// The port that tells.
         port: u16,
     },
+    /// An IP header that says more or less than there is, for [`plan`](super::plan): what it does
+    /// not count is no payload.
+    Length {
+        /// Length of the packet by its IP header, in bytes.
+        stated: usize,
+        /// Bytes from the IP header on.
+        have: usize,
+    },
     /// The headers leave no room for payload, or more than a segment can have.
     Mtu {
         /// Bytes that the link carries.
@@ -104,6 +112,32 @@ pub enum Invalid {
     TooManyHeaders,
     /// The headers of a packet that is to be changed in place cannot be written.
     ReadOnly,
+}
+
+impl Invalid {
+    /// The label in reports and metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::GsoSize { .. } => "gso-size",
+            Self::OneSegment { .. } => "one-segment",
+            Self::FragmentSize { .. } => "fragment-size",
+            Self::SegmentLength { .. } => "segment-length",
+            Self::Truncated { .. } => "truncated",
+            Self::HeaderLength { .. } => "header-length",
+            Self::Ethertype { .. } => "ethertype",
+            Self::Protocol { .. } => "protocol",
+            Self::Version { .. } => "ip-version",
+            Self::Inner { .. } => "inner-header",
+            Self::Kind { .. } => "gso-type",
+            Self::ChecksumStart { .. } => "checksum-start",
+            Self::Fragment { .. } => "fragment",
+            Self::Tunnel { .. } => "udp-tunnel",
+            Self::Length { .. } => "ip-length",
+            Self::Mtu { .. } => "mtu",
+            Self::TooManyHeaders => "too-many-headers",
+            Self::ReadOnly => "read-only",
+        }
+    }
 }
 
 impl fmt::Display for Invalid {
@@ -140,6 +174,9 @@ impl fmt::Display for Invalid {
             }
             Self::Fragment { at } => write!(f, "an IP fragment at byte {at}"),
             Self::Tunnel { port } => write!(f, "a UDP tunnel of port {port}"),
+            Self::Length { stated, have } => {
+                write!(f, "{have} bytes of a packet that is {stated} long by its IP header")
+            }
             Self::Mtu { mtu, headers } => write!(f, "{headers} bytes of headers, the MTU is {mtu}"),
             Self::TooManyHeaders => f.write_str("too many headers"),
             Self::ReadOnly => f.write_str("the headers cannot be written"),

@@ -1,7 +1,10 @@
 //! Super-packets of which nobody said that they are: in captures that were taken above GRO or
 //! segmentation offload, packets are longer than the link carries, and no metadata came along.
 
-use grilse_wire::{Csum, Gso, GsoType, Packet, csum, geneve, ipv4, tcp, udp, vxlan};
+use grilse_wire::eth::ethertype;
+use grilse_wire::{
+    Csum, Gso, GsoType, Meta, Packet, csum, geneve, ipv4, ipv6, tcp, udp, vlan, vxlan,
+};
 
 use super::layout::{L4, Layout, Level};
 use super::{Checksums, Invalid};
@@ -18,31 +21,42 @@ const ANY: GsoType = GsoType(
         | GsoType::GRE_CSUM.0,
 );
 
-/// Makes a packet that is longer than `mtu` bytes, counted from its network header, a super-packet
-/// whose segments fit: sets `gso` and `csum` of its metadata, and the checksum field to the sum of
-/// the pseudo-header. Says whether it did; a packet that fits stays as it is.
+/// Makes an IP packet that is longer than `mtu` bytes a super-packet whose segments fit: sets `gso` and
+/// `csum` of its metadata, and the checksum field to the sum of the pseudo-header. Says whether it did;
+/// a packet that fits stays as it is.
 ///
-/// TCP is cut at what the MTU leaves for payload. So is UDP, though only its sender knows where one
-/// datagram ended: what is longer than the link carries was sent or merged as a train. Found through
-/// VLAN tags, MPLS, NSH, IP in IP and GRE.
+/// What counts is the length in the outer IP header, and where that is 0, as in BIG TCP and on the way
+/// to some cards, the bytes from it on; in what is not IP those behind the link header. TCP is cut at
+/// what the MTU leaves for payload. So is UDP, though only its sender knows where one datagram ended:
+/// what is longer than the link carries was sent or merged as a train. Found through VLAN tags, MPLS,
+/// NSH, IP in IP and GRE.
 ///
 /// # Errors
 /// The packet is too long and cannot be cut: a fragment, a protocol that nobody segments, a capture
-/// that lacks its end, or a UDP tunnel, as a capture does not say what is within. It has not changed.
+/// that lacks its end, bytes behind it, or a UDP tunnel, as a capture does not say what is within. It
+/// has not changed.
 pub fn plan<P: Packet>(packet: &mut P, mtu: usize) -> Result<bool, Invalid> {
     let meta = *packet.meta();
     let (len, wire_len) = (packet.len(), meta.wire_len as usize);
     if len.max(wire_len).saturating_sub(meta.network.into()) <= mtu {
         return Ok(false);
     }
+    let (start, stated) = stated_len(packet).unwrap_or((meta.network.into(), 0));
+    let have = len.max(wire_len).saturating_sub(start);
+    if (if stated == 0 { have } else { stated }) <= mtu {
+        return Ok(false);
+    }
     if wire_len > len {
         return Err(Invalid::Truncated { end: wire_len, len });
+    }
+    if stated != 0 && stated != have {
+        return Err(Invalid::Length { stated, have });
     }
     packet.meta_mut().gso = Gso { size: 1, segs: 0, kind: ANY };
     let found = super::walk::walk(packet, Checksums::Leave);
     packet.meta_mut().gso = meta.gso;
     let layout = found?;
-    let headers = layout.payload - usize::from(meta.network);
+    let headers = layout.payload - start;
     let size = mtu.saturating_sub(headers);
     let payload = len - layout.payload;
     let size = u16::try_from(size).ok().filter(|size| !matches!(size, 0 | 0xffff));
@@ -56,6 +70,28 @@ pub fn plan<P: Packet>(packet: &mut P, mtu: usize) -> Result<bool, Invalid> {
     meta.csum = Csum::Partial { start: at as u16, offset: offset as u16 };
     meta.transport = at as u16;
     Ok(true)
+}
+
+/// Where the IP header behind VLAN tags begins, and how long the packet is by it, or 0 where it does
+/// not say. `None`: there is no such header.
+fn stated_len<P: Packet>(packet: &mut P) -> Option<(usize, usize)> {
+    let Meta { network, mut protocol, .. } = *packet.meta();
+    let mut at = usize::from(network);
+    while matches!(protocol, ethertype::VLAN | ethertype::QINQ) {
+        at += vlan::LEN;
+        let tag = packet.gather(at)?.get(at - 2..at)?;
+        protocol = u16::from_be_bytes([tag[0], tag[1]]);
+    }
+    let (field, more) = match protocol {
+        ethertype::IPV4 => (at + 2, 0),
+        ethertype::IPV6 => (at + 4, ipv6::LEN),
+        _ => return None,
+    };
+    let field = packet.gather(field + 2)?.get(field..field + 2)?;
+    match u16::from_be_bytes([field[0], field[1]]) {
+        0 => Some((at, 0)),
+        stated => Some((at, usize::from(stated) + more)),
+    }
 }
 
 /// The segmentation type of these headers.

@@ -120,6 +120,11 @@ impl<P: Packet> Segments<P> {
         (self.cut.payload - self.cut.done).div_ceil(self.cut.size)
     }
 
+    /// The super-packet, less what was detached from it.
+    pub fn packet(&self) -> &P {
+        &self.packet
+    }
+
     /// Gives the super-packet back, for its memory to be used again; less what was detached from it.
     pub fn into_packet(self) -> P {
         self.packet

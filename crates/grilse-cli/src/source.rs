@@ -6,23 +6,31 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use grilse::pcap::Reader;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
 
 /// A capture's bytes, as they come.
-type Bytes = Box<dyn Read + Send>;
+pub(crate) type Bytes = Box<dyn Read + Send>;
 
 /// The name that stands for standard input.
 const STDIN: &str = "-";
 
 /// What messages call `file`.
-pub(super) fn name(file: &Path) -> String {
+pub(crate) fn name(file: &Path) -> String {
     if file == STDIN { "standard input".to_owned() } else { file.display().to_string() }
 }
 
-/// Opens `file`, or standard input for `-`; the bar is shown on a terminal, unless `hidden`.
-pub(super) fn open(file: &Path, hidden: bool) -> Result<(Bytes, ProgressBar), Failure> {
+/// Opens the capture `file`, or standard input for `-`; the bar is shown on a terminal, unless
+/// `hidden`.
+pub(crate) fn open(file: &Path, hidden: bool) -> Result<(Reader<Bytes>, ProgressBar), Failure> {
+    let (source, bar) = bytes(file, hidden)?;
+    let reader = Reader::new(source).map_err(|error| Failure::capture(&name(file), &error))?;
+    Ok((reader, bar))
+}
+
+fn bytes(file: &Path, hidden: bool) -> Result<(Bytes, ProgressBar), Failure> {
     let failed = |error| Failure::input(&name(file), &error);
     let (source, len): (Bytes, _) = if file == STDIN {
         (Box::new(io::stdin()), None)
@@ -58,7 +66,7 @@ fn bar(len: Option<u64>) -> ProgressBar {
 
 /// Whether writing to `output` would destroy what is read from `input`. Devices and pipes have
 /// nothing to destroy.
-pub(super) fn is_same_file(input: &Path, output: &Path) -> bool {
+pub(crate) fn is_same_file(input: &Path, output: &Path) -> bool {
     let input = if input == STDIN { stdin_metadata() } else { input.metadata() };
     let id = |file: Metadata| file.is_file().then(|| (file.dev(), file.ino()));
     let (input, output) = (input.ok().and_then(id), output.metadata().ok().and_then(id));
