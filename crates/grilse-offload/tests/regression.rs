@@ -43,7 +43,7 @@ fn bl_02_empty_segments_are_never_held() {
 
 /// A flagged segment left before the data held in front of it.
 #[test]
-fn bl_03_flagged_segments_overtake_nothing() {
+fn bl_03_and_row_13_flagged_segments_overtake_nothing() {
     let seg = |seq: u32, len: usize, flags: u16| {
         tcp4(0, |p| {
             (p.v4.id, p.tcp.seq, p.tcp.flags) = ((seq / 1448) as u16, seq, flag::ACK | flags);
@@ -70,7 +70,7 @@ fn bl_03_flagged_segments_overtake_nothing() {
 
 /// Ethernet padding entered the stream.
 #[test]
-fn bl_06_padding_is_not_payload() {
+fn bl_06_and_row_10_padding_is_not_payload() {
     for filler in [0, 0xaa] {
         let padded = |at: usize, len: usize| {
             let mut frame = tcp4(0, |p| {
@@ -89,7 +89,7 @@ fn bl_06_padding_is_not_payload() {
 
 /// Lengths that lie led past the end of the buffer, or below zero.
 #[test]
-fn bl_07_lengths_that_lie_are_refused() {
+fn bl_07_and_row_11_lengths_that_lie_are_refused() {
     let offset = |words| tcp4(1, |p| (p.tcp.data_offset, p.payload) = (Some(words), Vec::new()));
     for words in [0, 4, 15] {
         let out = through(vec![tcp4(0, |_| ()), offset(words)]);

@@ -390,3 +390,23 @@ fn cut(packet: Linear) -> Vec<Vec<u8>> {
     let mut segments = gso::segment(packet, gso::Checksums::Finish).unwrap();
     segments.packets(&mut Heap).map(|packet: Linear| packet.frame()).collect()
 }
+
+/// Found by the fuzzer: whole packets chained in a tunnel are cut by the first one's header all the
+/// same, and an urgent pointer of the second's own was lost, although `exact` loses nothing.
+#[test]
+fn exact_rules_keep_urgent_pointers_of_lists_in_tunnels() {
+    for case in cases() {
+        for inner6 in [false, true].into_iter().filter(|inner6| case.carries(*inner6)) {
+            let mut config = case.config();
+            (config.rules, config.gro_list) = (Rules::EXACT, true);
+            let frame = |n: u16| {
+                let edit = |p: &mut Parts| (p.v4.id, p.tcp.urgent) = (n, n / 2);
+                let inner = if inner6 { tcp6(n.into(), edit) } else { tcp4(n.into(), edit) };
+                case.frame(false, n, Check::Right, &inner)
+            };
+            let frames: Vec<_> = (0..4).map(frame).collect();
+            let out = run(&config, packets(frames), 64);
+            assert_eq!(reasons(&out), [Reason::UrgentPointer, Reason::PollEnd], "{}", case.name);
+        }
+    }
+}

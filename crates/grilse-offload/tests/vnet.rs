@@ -140,7 +140,7 @@ fn hardware_super_packets_merge() {
 /// BL-20, the merging half: a UDP checksum of 0 says that there is none, and a merged datagram would
 /// get one.
 #[test]
-fn bl_20_datagrams_without_checksum_never_merge() {
+fn bl_20_and_row_29_datagrams_without_checksum_never_merge() {
     let mut config = Config::default();
     config.udp_fwd = true;
     let frames: Vec<_> = (0..2).map(|n| udp4(n, |p| p.udp.check = Check::Exactly(0))).collect();

@@ -145,7 +145,7 @@ mod tests {
     /// faults.md BL-22: a router held the length of the whole super-packet against the MTU, and
     /// dropped it. Also of a copy.
     #[test]
-    fn bl_22_an_mtu_limits_segments() {
+    fn bl_22_and_row_33_an_mtu_limits_segments() {
         let tcp = Tcp { options: &[1; 12], ..Tcp::default() };
         for (v6, headers) in [(false, 52), (true, 72)] {
             let payload = [7; 20_024];
