@@ -192,9 +192,6 @@ impl Traffic {
                 bytes.truncate(14 + usize::from(*len));
                 sure = false;
             }
-            // What GRO tells apart as two flows is held as two heads, of which the younger may leave
-            // first: `exact` has only lone packets overtake nothing.
-            Some(Quirk::Extensions | Quirk::OuterSum(_)) => sure = false,
             Some(Quirk::Raw { protocol, network, bytes: raw }) => {
                 bytes.clone_from(raw);
                 place = (*protocol, (*network).into());

@@ -174,6 +174,8 @@ reasons! {
     Urg "urg" "tcp.urg"
         "Urgent data is never coalesced."
     // Between the packet and the head that it should have joined.
+    OtherHeaders "other-headers" ""
+        "A packet of the same connection came with other headers in front: flow label, extensions, tunnel."
     ListMode "list-mode" "list"
         "One is to be chained whole, the other is not."
     Cwr "cwr" "tcp.cwr"

@@ -2,6 +2,7 @@
 //! these only `kernel-6.18` was laid beside a running kernel; the others follow the kernel's source.
 
 use grilse_offload::{Config, Gro, Outcome, Rules, Sink, Why};
+use grilse_wire::build::Ext;
 use grilse_wire::tcp::flag;
 use grilse_wire::{Csum, Gso, GsoType, Meta, Packet};
 
@@ -210,6 +211,27 @@ fn what_would_overtake_completes_its_flow_first() {
         for edit in without_ports {
             assert_eq!(order(edit), if ordered { [0, 1, 3, 2] } else { [3, 0, 1, 2] });
         }
+    }
+}
+
+/// What the kernel takes for two flows may be one connection, whose packets a flush would reorder.
+#[test]
+fn no_two_heads_are_of_one_connection() {
+    let edits: [fn(&mut Parts); 2] =
+        [|p| p.v6.ext = &[Ext::HopByHop(&[1, 4, 0, 0, 0, 0])], |p| p.v6.label = 5];
+    for rules in Rules::ALL {
+        for edit in edits {
+            let sent = packets([tcp6(0, edit), tcp6(1, |_| ()), tcp6(3, |_| ()), tcp6(2, edit)]);
+            let out = run(&config(rules), sent, 64);
+            let firsts: Vec<_> = out.iter().map(|out| out.members[0]).collect();
+            let ordered = LOSSLESS.contains(&rules.name);
+            assert_eq!(firsts.is_sorted(), ordered, "{}: {firsts:?}", rules.name);
+        }
+        // Other connections between the same hosts, and copies on another link, are left alone.
+        let other = tcp6(1, |p| p.tcp.src_port += 1);
+        let copy = tcp6(1, |p| p.eth.src[5] += 1);
+        let sent = packets([tcp6(0, |_| ()), other, copy, tcp6(1, |_| ())]);
+        assert_eq!(sizes(&run(&config(rules), sent, 64)), [2, 1, 1], "{}", rules.name);
     }
 }
 

@@ -327,6 +327,11 @@ fn lossless() -> Vec<Case> {
     let mut vouched = packets([plain(0), wrong(1)]);
     vouched[1].meta_mut().csum = Csum::Unnecessary { level: 0 };
     let mut cases = vec![
+        Case {
+            config: exact(),
+            mended: Some((exact(), packets([tcp6(0, |_| ()), tcp6(1, |_| ())]))),
+            ..second6(Reason::OtherHeaders, |p| p.v6.label = 7)
+        },
         paired(Reason::UnfinishedChecksum, exact(), plain, |p| {
             p[1].meta_mut().csum = Csum::Partial { start: 34, offset: 16 };
         }),

@@ -4,6 +4,8 @@
 //! and the head's first header bytes, and no more. The bytes of the head are not written until it
 //! is complete.
 
+use core::mem;
+
 use grilse_wire::{Csum, How, Packet, Refused, VlanTag, eth::ethertype};
 
 use super::Sink;
@@ -120,6 +122,16 @@ impl<P: Packet> Held<P> {
         let Some(from) = self.levels.same_flow(&flow.levels, held, came) else { return false };
         let ports = usize::from(self.l4) + 4;
         held[from..ports] == came[from..ports]
+    }
+
+    /// Whether a packet with the digest of this head's flow, which came from the same neighbour on the
+    /// same link, is of the same connection: headers between link and layer 4 may differ.
+    pub(super) fn is_sibling(&self, packet: &P, layer: &Layer) -> bool {
+        let (meta, network) = (packet.meta(), usize::from(self.network));
+        mem::discriminant(&self.layer) == mem::discriminant(layer)
+            && (self.network, self.vlan) == (meta.network, meta.vlan)
+            && self.packet.meta().interface == meta.interface
+            && self.packet.front().get(..network) == packet.front().get(..network)
     }
 
     /// Takes a packet that passed all tests of its protocol, unless it is too much

@@ -108,6 +108,12 @@ impl<P: Packet> Gro<P> {
         };
         let bucket = self.table.bucket(packet.meta().hash);
         let slot = self.table.find(&packet, &flow);
+        if slot.is_none() && self.config.rules.ordered {
+            // No two heads are of one connection, or the younger might leave first.
+            while let Some(held) = self.table.take_sibling(&packet, &flow, &layer) {
+                self.release(held, Reason::OtherHeaders.into(), sink);
+            }
+        }
         let step = match slot.and_then(|slot| self.table.slot(slot)) {
             None => Step::new(None, alone(packet, &flow, &layer)),
             Some(head) => join(head, packet, &mut flow, layer, &self.config, sink),

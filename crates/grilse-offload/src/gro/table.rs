@@ -14,7 +14,7 @@ use grilse_wire::Packet;
 
 use super::held::Held;
 use super::overtake::Overtaker;
-use super::parse::Flow;
+use super::parse::{Flow, Layer};
 use crate::Rules;
 
 /// No slot.
@@ -188,6 +188,27 @@ impl<P: Packet> Table<P> {
                 && self.slots[at as usize].as_ref().is_some_and(|held| held.is_flow(packet, flow))
             {
                 return Some(at as usize);
+            }
+            at = link.chain;
+        }
+        None
+    }
+
+    /// Takes a head of the same connection that is another flow to [`find`](Self::find).
+    pub(super) fn take_sibling(
+        &mut self,
+        packet: &P,
+        flow: &Flow,
+        layer: &Layer,
+    ) -> Option<Held<P>> {
+        let mut at = self.index[self.cell(flow.digest)];
+        while let Some(link) = self.links.get(at as usize) {
+            if link.digest == flow.digest
+                && let Some(held) = &self.slots[at as usize]
+                && held.is_sibling(packet, layer)
+            {
+                let bucket = self.bucket(held.packet.meta().hash);
+                return self.take(bucket, at as usize);
             }
             at = link.chain;
         }
