@@ -76,17 +76,17 @@ fn watch(
     epoch: Instant,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let mut next = args.interval.map(|interval| epoch + interval);
+    let mut next = args.interval;
     while !stop.is_asked() && workers.iter().all(|worker| !worker.has_ended()) {
-        let now = Instant::now();
-        if args.duration.is_some_and(|duration| now >= epoch + duration) {
+        let elapsed = epoch.elapsed();
+        if args.duration.is_some_and(|duration| elapsed >= duration) {
             break;
         }
         if let (Some(due), Some(interval)) = (next, args.interval)
-            && now >= due
+            && elapsed >= due
         {
             report.line(&total(workers.iter().map(Running::account)))?;
-            next = Some(due + interval);
+            next = Some(due.saturating_add(interval));
         }
         thread::sleep(LOOK);
     }
