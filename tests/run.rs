@@ -122,6 +122,7 @@ fn what_is_wrong_is_named_with_the_mend() {
         (&["--policy", "kernel-1999"], 2, "use one of"),
         (&["--duration", "0"], 2, "0.001"),
         (&["--count", "0"], 2, "--count"),
+        (&["--tx", "pair:alone"], 3, "other end"),
         (&["--workers", "0,1023"], 2, "--workers 1023"),
         (&["--workers", "1024"], 2, "--workers 1024"),
         (&["--workers", "18446744073709551615"], 2, "may run on"),
