@@ -96,6 +96,20 @@ fn a_time_is_kept() {
     assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(5), "{took:?}");
 }
 
+/// A run may be given more than it can ever need.
+#[test]
+fn the_largest_numbers_are_numbers() {
+    for args in [
+        &["--count", "500", "--duration", "1e19"][..],
+        &["--count", "500", "--interval", "1e19"],
+        &["--rx", "gen:,count=18446744073709551615", "--workers", "0,0", "--count", "500"],
+    ] {
+        let run = grilse_run(&[args, &["--json"]].concat());
+        run.ended(&format!("{args:?}"), &[0]);
+        assert_eq!(n(&total(&run.stdout), "tx_frames"), 500, "{args:?}");
+    }
+}
+
 #[test]
 fn what_is_wrong_is_named_with_the_mend() {
     for (args, code, says) in [
@@ -108,6 +122,10 @@ fn what_is_wrong_is_named_with_the_mend() {
         (&["--policy", "kernel-1999"], 2, "use one of"),
         (&["--duration", "0"], 2, "0.001"),
         (&["--count", "0"], 2, "--count"),
+        (&["--tx", "pair:alone"], 3, "other end"),
+        (&["--workers", "0,1023"], 2, "--workers 1023"),
+        (&["--workers", "1024"], 2, "--workers 1024"),
+        (&["--workers", "18446744073709551615"], 2, "may run on"),
     ] {
         let run = grilse_run(args);
         run.ended(&format!("{args:?}"), &[code]);

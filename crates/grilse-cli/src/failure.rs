@@ -150,6 +150,9 @@ impl From<Fault> for Failure {
                 }
             }
             Fault::Write { .. } => Self::Usage(fault.to_string()),
+            Fault::Gone { .. } => {
+                Self::System(format!("{fault}: see that there is somebody at its other end"))
+            }
             _ => Self::System(fault.to_string()),
         }
     }

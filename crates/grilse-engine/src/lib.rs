@@ -14,6 +14,6 @@ pub use account::{Account, Published};
 pub use forward::{Forward, Mode};
 pub use limit::Limit;
 pub use port::{Handler, Poll, PollCtx, Port};
-pub use run::{Ended, Lost, Plan, Running};
+pub use run::{Ended, Lost, Plan, Running, can_run_on};
 pub use stop::Stop;
 pub use worker::{Round, Worker};

@@ -31,8 +31,9 @@ impl Limit {
         taken.map_or(0, |left| left.min(most as u64) as usize)
     }
 
-    /// Of what was reserved, so many were received.
+    /// Of what was reserved, so many were received. What a device took beyond is nobody's due.
     pub(crate) fn settle(&self, reserved: usize, received: usize) {
+        let received = received.min(reserved);
         self.left.fetch_add((reserved - received) as u64, Ordering::Relaxed);
         self.due.fetch_sub(received as u64, Ordering::Relaxed);
     }

@@ -8,7 +8,7 @@ use std::{fmt, io};
 
 use grilse_dev::Fault;
 use grilse_packet::{Ctx, NoSeat, Seat};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::account::{Account, Published};
 use crate::limit::Limit;
@@ -24,7 +24,8 @@ const DRAIN: Duration = Duration::from_millis(500);
 pub struct Plan<H> {
     /// Its seat at the memory.
     pub seat: Seat,
-    /// The CPU that its thread stays on, where it is not to be moved about.
+    /// The CPU that its thread stays on, where it is not to be moved about and
+    /// [`can_run_on`] says so.
     pub cpu: Option<usize>,
     /// What it polls.
     pub ports: Vec<Port>,
@@ -34,6 +35,12 @@ pub struct Plan<H> {
     pub busy: Duration,
     /// After how many frames it ends.
     pub limit: Option<Arc<Limit>>,
+}
+
+/// Whether the system lets this thread, and those that it starts, run on that CPU.
+pub fn can_run_on(cpu: usize) -> bool {
+    let allowed = sched_getaffinity(None);
+    cpu < CpuSet::MAX_CPU && allowed.map_or(true, |allowed| allowed.is_set(cpu))
 }
 
 /// A worker that runs.
@@ -84,7 +91,7 @@ impl<H: Handler + Send + 'static> Plan<H> {
         let published = Arc::new(Published::default());
         let shared = published.clone();
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
-            if let Some(cpu) = self.cpu {
+            if let Some(cpu) = self.cpu.filter(|cpu| can_run_on(*cpu)) {
                 let mut only = CpuSet::new();
                 only.set(cpu);
                 // A CPU that went away leaves the thread where the system puts it: slower, not wrong.

@@ -5,7 +5,7 @@
 //! handler sends more than it was given.
 //!
 //! Super-packets wait whole, and are cut as the device takes them; so are checksums finished. What
-//! finds no memory to be cut waits until there is some.
+//! finds no memory to be cut waits until there is some; what no memory is enough for is dropped.
 
 use std::collections::VecDeque;
 
@@ -133,6 +133,9 @@ impl TxQueue {
 
     /// Makes a packet what the device can send, or ready to be cut.
     fn prepare(&mut self, ctx: &mut Ctx, caps: &Caps, mut skb: Skb) {
+        if !caps.tx {
+            return ctx.drop_with(skb, DropReason::NoRoute);
+        }
         let gso = skb.meta().gso;
         if gso.size == 0 || caps.tx_gso.contains(gso.kind) {
             let finished = if caps.tx_csum { Ok(()) } else { gso::finish(&mut skb) };
@@ -154,7 +157,16 @@ impl TxQueue {
     /// Cuts one segment; false where there is no memory for it.
     fn cut(&mut self, ctx: &mut Ctx, caps: &Caps) -> bool {
         let Some(segments) = &mut self.cutting else { return true };
-        match segments.cut(ctx) {
+        let made = match segments.cut(ctx) {
+            Err(NoRoom { .. }) => {
+                let Some(spare) = ctx.take() else { return false };
+                // Again with one at hand: memory may have come home meanwhile.
+                ctx.consume(spare);
+                segments.cut(ctx)
+            }
+            made => made,
+        };
+        match made {
             // Its size counts, not that of the whole; all others are no longer.
             Ok(Some(skb)) if skb.len() > caps.max_frame => {
                 ctx.drop_with(skb, DropReason::TooBig);
@@ -166,7 +178,9 @@ impl TxQueue {
                     ctx.consume(segments.into_packet());
                 }
             }
-            Err(NoRoom { .. }) => return false,
+            // It is not memory that is short: the headers are longer than a segment has room for, or
+            // the payload is in more pieces.
+            Err(NoRoom { .. }) => self.drop_rest(ctx, DropReason::BadGso),
         }
         true
     }

@@ -85,7 +85,8 @@ impl<H: Handler> Worker<H> {
     }
 
     /// Polls every port once, each for up to the NAPI weight, as long as everything that waits to be
-    /// sent has room; what has been sent is taken back first (`net_rx_action`).
+    /// sent has room; what has been sent is taken back first (`net_rx_action`). What waits is sent
+    /// whether or not there was room to receive.
     ///
     /// # Errors
     /// As [`poll`](Self::poll); the other ports have had their turn.
@@ -95,16 +96,8 @@ impl<H: Handler> Worker<H> {
         let mut fault = None;
         for port in 0..self.ports.len() {
             round.sent += self.ports[port].device.reap(&mut self.ctx);
-            if !self.tx.have_room() {
-                continue;
-            }
-            let budget = self.limit.as_ref().map_or(WEIGHT, |limit| limit.reserve(WEIGHT));
-            let polled = self.poll_one(port, budget);
-            if let Some(limit) = &self.limit {
-                limit.settle(budget, polled.as_ref().map_or(0, |poll| poll.taken));
-            }
-            match polled {
-                Ok(poll) => round.taken += poll.taken,
+            match self.receive(port) {
+                Ok(taken) => round.taken += taken,
                 Err(error) => fault = fault.or(Some(error)),
             }
             match self.send() {
@@ -134,6 +127,19 @@ impl<H: Handler> Worker<H> {
     fn flush_at_ns(&self) -> Option<u64> {
         let most = self.ctx.policy().idle_flush().filter(|_| self.ctx.held() > 0)?;
         Some(self.busy_ns + most.as_nanos() as u64)
+    }
+
+    /// A port's poll of a round, where there is room for what it brings; says how many frames came.
+    fn receive(&mut self, port: usize) -> Result<usize, Fault> {
+        if !self.tx.have_room() {
+            return Ok(0);
+        }
+        let budget = self.limit.as_ref().map_or(WEIGHT, |limit| limit.reserve(WEIGHT));
+        let polled = self.poll_one(port, budget).map(|poll| poll.taken);
+        if let Some(limit) = &self.limit {
+            limit.settle(budget, *polled.as_ref().unwrap_or(&0));
+        }
+        polled
     }
 
     fn poll_one(&mut self, port: usize, budget: usize) -> Result<Poll, Fault> {

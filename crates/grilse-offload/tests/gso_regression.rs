@@ -369,3 +369,30 @@ fn a_udp_sum_of_zero_becomes_ffff() {
     assert_eq!(words(&cut(&train, meta).unwrap(), 40), [0xffff, 0xffff]);
     assert_eq!(words(&leave(&train, meta), 40), [0xffff, 0xffff]);
 }
+
+/// What one datagram cannot be: longer than its length field and the offsets of its fragments tell.
+#[test]
+fn datagrams_beyond_64_kib_are_no_fragments() {
+    let udp = Udp { check: Check::Partial, len: Some(0), ..Udp::default() };
+    for (v6, l4) in [(false, 34), (true, 54)] {
+        let build = |len: usize| match v6 {
+            false => frame(Eth::default(), Ipv4::default(), udp, &payload(0, len)),
+            true => frame(Eth::default(), Ipv6::default(), udp, &payload(0, len)),
+        };
+        let cut = |train: Vec<u8>| cut(&train, meta(&train, 1480, GsoType::UDP, l4, udp::CHECK));
+        assert_eq!(cut(build(65_535 - 8)).unwrap().len(), 45);
+        assert_eq!(cut(build(65_536 - 8)), Err(Invalid::DatagramLength { len: 65_536 }));
+    }
+}
+
+/// Segments lose the jumbo payload option in front of a Fragment header too.
+#[test]
+fn fragments_lose_a_jumbo_payload_option() {
+    let udp = Udp { check: Check::Partial, ..Udp::default() };
+    let plain = frame(Eth::default(), Ipv6::default(), udp, &payload(0, 3000));
+    let jumbo = (3000 + 16_u32).to_be_bytes();
+    let mut train = [&plain[..54], &[17, 0, 0xc2, 4], &jumbo, &plain[54..]].concat();
+    (train[18], train[19], train[20]) = (0, 0, 0);
+    let cut = |train: &[u8], l4| cut(train, meta(train, 1480, GsoType::UDP, l4, udp::CHECK));
+    assert_eq!(cut(&train, 62).unwrap(), cut(&plain, 54).unwrap());
+}

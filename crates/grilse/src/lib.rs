@@ -43,7 +43,7 @@ pub use grilse_dev::{
 pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap, probe};
 pub use grilse_engine::{
     Account, Ended, Forward, Handler, Limit, Lost, Mode, Plan, Poll, PollCtx, Port, Published,
-    Round, Running, Stop, Worker,
+    Round, Running, Stop, Worker, can_run_on,
 };
 pub use grilse_mem::{
     BadPolicy, FramePool, FrameSlice, Ledger, MapError, Node, Numa, Pages, Policy, PoolError, Role,

@@ -24,7 +24,8 @@ const LOOK: Duration = Duration::from_millis(5);
 /// What kept it from starting, what ended it before it was asked, or frames that are not accounted
 /// for.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let stop = Arc::new(Stop::new().map_err(no_descriptors)?);
+    let stop = Stop::new().map_err(|error| no_descriptors("make an eventfd", &error))?;
+    let stop = Arc::new(stop);
     let plans = setup::plans(args)?;
     stop_on_signals(stop.clone())?;
     let epoch = Instant::now();
@@ -49,14 +50,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     outcome(ended)
 }
 
-fn no_descriptors(error: std::io::Error) -> Failure {
-    Failure::System(format!("make an eventfd: {error}: raise the limit on open files (ulimit -n)"))
+fn no_descriptors(doing: &str, error: &std::io::Error) -> Failure {
+    Failure::System(format!("{doing}: {error}: raise the limit on open files (ulimit -n)"))
 }
 
 /// The first signal asks to stop, which drains and reports; the second ends the program.
 fn stop_on_signals(stop: Arc<Stop>) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Failure::System(format!("watch for signals: {error}")))?;
+        .map_err(|error| no_descriptors("watch for signals", &error))?;
     thread::spawn(move || {
         for signal in signals.forever() {
             if stop.is_asked() {
@@ -76,17 +77,17 @@ fn watch(
     epoch: Instant,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let mut next = args.interval.map(|interval| epoch + interval);
+    let mut next = args.interval;
     while !stop.is_asked() && workers.iter().all(|worker| !worker.has_ended()) {
-        let now = Instant::now();
-        if args.duration.is_some_and(|duration| now >= epoch + duration) {
+        let elapsed = epoch.elapsed();
+        if args.duration.is_some_and(|duration| elapsed >= duration) {
             break;
         }
         if let (Some(due), Some(interval)) = (next, args.interval)
-            && now >= due
+            && elapsed >= due
         {
             report.line(&total(workers.iter().map(Running::account)))?;
-            next = Some(due + interval);
+            next = Some(due.saturating_add(interval));
         }
         thread::sleep(LOOK);
     }

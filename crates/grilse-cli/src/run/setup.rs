@@ -18,6 +18,11 @@ const BUSY: Duration = Duration::from_micros(50);
 
 /// A worker for each CPU that was named, with a queue of each device.
 pub(super) fn plans(args: &RunArgs) -> Result<Vec<Plan<Forward>>, Failure> {
+    if let Some(cpu) = args.workers.iter().find(|cpu| !grilse::can_run_on(**cpu)) {
+        let text =
+            format!("--workers {cpu}: no CPU that this program may run on: see nproc, taskset -p");
+        return Err(Failure::Usage(text));
+    }
     let workers = args.workers.len().max(1);
     let memory = Memory::new(SKBS * workers as u32, None)
         .map_err(|error| Failure::System(format!("{error}: free some memory")))?;

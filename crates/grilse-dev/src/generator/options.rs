@@ -80,7 +80,11 @@ impl Options {
     /// The part of queue number `queue` of `queues`: flows, rate and count are divided.
     pub(super) fn share(&self, queue: usize, queues: usize) -> Self {
         let (queue, queues) = (queue as u64, queues as u64);
-        let part = |all: u64| all * (queue + 1) / queues - all * queue / queues;
+        // Where the part of a queue begins; a count may be as large as there are numbers.
+        let begin = |all: u64, queue: u64| {
+            (u128::from(all) * u128::from(queue) / u128::from(queues)) as u64
+        };
+        let part = |all: u64| begin(all, queue + 1) - begin(all, queue);
         // Each queue has one flow at least, of its own.
         let flows = u64::from(self.flows).max(queues);
         Self {

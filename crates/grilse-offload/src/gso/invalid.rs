@@ -26,6 +26,11 @@ pub enum Invalid {
         /// Payload bytes per fragment.
         size: u16,
     },
+    /// A datagram to be cut into fragments is longer than their offsets can tell.
+    DatagramLength {
+        /// Its length, from the UDP header on, in bytes.
+        len: usize,
+    },
     /// A segment would be longer than an IP header can tell.
     SegmentLength {
         /// Its length, from an IP or UDP header on, in bytes.
@@ -121,6 +126,7 @@ impl Invalid {
             Self::GsoSize { .. } => "gso-size",
             Self::OneSegment { .. } => "one-segment",
             Self::FragmentSize { .. } => "fragment-size",
+            Self::DatagramLength { .. } => "datagram-length",
             Self::SegmentLength { .. } => "segment-length",
             Self::Truncated { .. } => "truncated",
             Self::HeaderLength { .. } => "header-length",
@@ -149,6 +155,9 @@ impl fmt::Display for Invalid {
             }
             Self::FragmentSize { size } => {
                 write!(f, "fragments of {size} bytes, which is no multiple of 8")
+            }
+            Self::DatagramLength { len } => {
+                write!(f, "fragments of a datagram of {len} bytes, more than 65535")
             }
             Self::SegmentLength { len } => write!(f, "segments of {len} bytes, more than 65535"),
             Self::Truncated { end, len } => {

@@ -170,7 +170,8 @@ impl Layout {
             return;
         };
         to[..jumbo].copy_from_slice(&from[..jumbo]);
-        to[jumbo..].copy_from_slice(&from[jumbo + JUMBO_LEN..][..self.headers - jumbo]);
+        let end = self.headers.min(self.payload - JUMBO_LEN);
+        to[jumbo..end].copy_from_slice(&from[jumbo + JUMBO_LEN..end + JUMBO_LEN]);
     }
 
     /// Writes layer 4; the sum of its bytes with payload and finished checksum, as outer checksums

@@ -343,6 +343,10 @@ impl<P: Packet> Walk<'_, P> {
         if !size.is_multiple_of(8) {
             return Err(Invalid::FragmentSize { size });
         }
+        let len = self.packet.len().saturating_sub(self.at);
+        if len > usize::from(u16::MAX) {
+            return Err(Invalid::DatagramLength { len });
+        }
         self.header(udp::LEN)?;
         let id = self.meta.seq as u32;
         let (type_at, len) = match self.ip {
