@@ -122,7 +122,6 @@ impl Compare {
 /// or in another, waits until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Kernel {
-    tool: PathBuf,
     _alone: File,
 }
 
@@ -131,29 +130,33 @@ impl Kernel {
     pub(crate) fn open() -> Result<Self, String> {
         let recorded = fs::read_to_string(folder().join("expected/KERNEL")).expect("committed");
         requirements(recorded.trim())?;
-        let tool = folder().join("kernel-gro");
-        let alone = File::open(&tool).expect("the oracle is committed");
+        let alone = File::open(folder().join("kernel-gro")).expect("the oracle is committed");
         alone.lock().map_err(|e| format!("the oracle cannot be locked: {e}"))?;
-        Ok(Self { tool, _alone: alone })
+        Ok(Self { _alone: alone })
     }
 
-    /// What the kernel makes of a capture. Fails where the oracle does: what it needs is there.
+    /// What the kernel's GRO makes of a capture. Fails where the oracle does: what it needs is there.
     pub(crate) fn gro(&self, capture: &Path, args: &[String]) -> Vec<Value> {
-        let mut command = Command::new("python3");
-        command.arg(&self.tool).arg(capture).args(args);
-        let answer = run(command);
-        assert_eq!(answer.code, Some(0), "kernel-gro on {}: {}", capture.display(), answer.stderr);
-        answer.lines()
+        ask("kernel-gro", capture, args)
     }
 
     /// The frames that the kernel makes of the super-packets in `prefix`.pcap and `prefix`.jsonl.
     pub(crate) fn gso(&self, prefix: &str) -> Vec<Value> {
-        let mut command = Command::new("python3");
-        command.arg(folder().join("kernel-gso")).arg(prefix);
-        let answer = run(command);
-        assert_eq!(answer.code, Some(0), "kernel-gso on {prefix}: {}", answer.stderr);
-        answer.lines()
+        ask("kernel-gso", Path::new(prefix), &[])
     }
+
+    /// The frames that the kernel forwards of a capture, through GRO and GSO.
+    pub(crate) fn path(&self, capture: &Path, args: &[String]) -> Vec<Value> {
+        ask("kernel-path", capture, args)
+    }
+}
+
+fn ask(tool: &str, input: &Path, args: &[String]) -> Vec<Value> {
+    let mut command = Command::new("python3");
+    command.arg(folder().join(tool)).arg(input).args(args);
+    let answer = run(command);
+    assert_eq!(answer.code, Some(0), "{tool} on {}: {}", input.display(), answer.stderr);
+    answer.lines()
 }
 
 /// What the oracle needs of the machine, each with its own complaint.

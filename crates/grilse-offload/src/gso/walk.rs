@@ -291,13 +291,15 @@ impl<P: Packet> Walk<'_, P> {
 
     /// Passes a UDP tunnel, whose own header GRO or the sender has read (`skb_udp_tunnel_segment`).
     fn udp_tunnel(&mut self) -> Result<Next, Invalid> {
-        let (inner, len) = (usize::from(self.meta.inner_network), self.packet.len());
-        let check = u16::from_be_bytes(array(&self.header(udp::LEN)?[udp::CHECK..]));
+        let inner = usize::from(self.meta.inner_network);
+        self.header(udp::LEN)?;
         if inner < self.at + udp::LEN {
             return Err(Invalid::Inner { inner, tunnel: self.at });
         }
         let summed = self.meta.gso.kind.contains(GsoType::UDP_TUNNEL_CSUM);
-        let seed = summed.then(|| csum::sub(check.into(), (len - self.at) as u32));
+        // The kernel takes the sum from the checksum field. Its GRO writes it there before the inner
+        // header gets a jumbo option, and so without 8 bytes of the length.
+        let seed = summed.then(|| self.pseudo(udp::PROTOCOL));
         let at = self.at()?;
         self.push(Level::Udp { at, seed })?;
         self.at = inner;
