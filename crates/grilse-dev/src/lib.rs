@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 mod device;
+mod dice;
 mod fault;
 mod generator;
 mod null;

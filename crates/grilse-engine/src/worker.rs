@@ -94,18 +94,17 @@ impl<H: Handler> Worker<H> {
         let mut round = Round::default();
         let mut fault = None;
         for port in 0..self.ports.len() {
-            round.sent += self.ports[port].device.reap(&mut self.ctx);
-            if !self.tx.have_room() {
-                continue;
-            }
-            let budget = self.limit.as_ref().map_or(WEIGHT, |limit| limit.reserve(WEIGHT));
-            let polled = self.poll_one(port, budget);
-            if let Some(limit) = &self.limit {
-                limit.settle(budget, polled.as_ref().map_or(0, |poll| poll.taken));
-            }
-            match polled {
-                Ok(poll) => round.taken += poll.taken,
-                Err(error) => fault = fault.or(Some(error)),
+            round.sent += self.ports[port].reap(&mut self.ctx, &mut self.account);
+            if self.tx.have_room() {
+                let budget = self.limit.as_ref().map_or(WEIGHT, |limit| limit.reserve(WEIGHT));
+                let polled = self.poll_one(port, budget);
+                if let Some(limit) = &self.limit {
+                    limit.settle(budget, polled.as_ref().map_or(0, |poll| poll.taken));
+                }
+                match polled {
+                    Ok(poll) => round.taken += poll.taken,
+                    Err(error) => fault = fault.or(Some(error)),
+                }
             }
             match self.send() {
                 Ok(sent) => round.sent += sent,
@@ -157,11 +156,26 @@ impl<H: Handler> Worker<H> {
     /// As [`poll`](Self::poll).
     pub fn send_on(&mut self, now_ns: u64) -> Result<usize, Fault> {
         self.ctx.begin(now_ns);
-        let Self { ctx, ports, .. } = self;
-        let back: usize = ports.iter_mut().map(|port| port.device.reap(ctx)).sum();
+        let Self { ctx, ports, account, .. } = self;
+        let back: usize = ports.iter_mut().map(|port| port.reap(ctx, account)).sum();
         let sent = self.send();
         self.ctx.end();
         Ok(back + sent?)
+    }
+
+    /// Completes what the devices have begun: for the end, when nothing is sent any more.
+    ///
+    /// # Errors
+    /// The first [`Fault`] of a device, [`Fault::Stuck`] among them where what was sent is not back.
+    pub fn finish(&mut self, now_ns: u64) -> Result<(), Fault> {
+        self.ctx.begin(now_ns);
+        let Self { ctx, ports, account, .. } = self;
+        let mut finished = Ok(());
+        for port in ports {
+            finished = finished.and(port.finish(ctx, account));
+        }
+        self.ctx.end();
+        finished
     }
 
     /// Whether packets wait to be sent, or were sent and are not back.
@@ -181,10 +195,13 @@ impl<H: Handler> Worker<H> {
         for (index, port) in self.ports.iter_mut().enumerate() {
             let sending = sending(index);
             let ended = port.ended();
+            // What is due but has nowhere to go is looked at no more often than what is short.
+            let soonest_ns = if blocked { now_ns + SHORT_NAP_NS } else { now_ns };
+            let due_ns = port.device.due_ns().map(|due_ns| due_ns.max(soonest_ns));
+            until_ns = due_ns.map_or(until_ns, |due_ns| until_ns.min(due_ns));
             match port.device.arm(sending) {
                 Armed::Ready if ended || blocked => until_ns = until_ns.min(now_ns + SHORT_NAP_NS),
                 Armed::Ready => return,
-                Armed::At(at_ns) => until_ns = until_ns.min(at_ns),
                 Armed::Never => {}
                 Armed::Event(fd) => fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN)),
                 Armed::Socket(fd) => {
@@ -203,7 +220,8 @@ impl<H: Handler> Worker<H> {
 
     /// What was counted so far.
     pub fn account(&self) -> Account {
-        Account { held: self.tx.frames(), drops: self.ctx.drops(), ..self.account }
+        let copied = self.ctx.copied().frames;
+        Account { copied, held: self.tx.frames(), drops: self.ctx.drops(), ..self.account }
     }
 
     /// The context.
