@@ -8,12 +8,14 @@
 mod device;
 mod dice;
 mod fault;
+mod files;
 mod generator;
 mod null;
 mod on_wire;
 mod open;
 mod pair;
 pub mod pcap;
+mod playback;
 pub mod probe;
 mod recorder;
 mod replay;

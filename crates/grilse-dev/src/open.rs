@@ -5,13 +5,16 @@
 use std::{fmt, io};
 
 use crate::device::Device;
+use crate::fault::Fault;
+use crate::files::Files;
 use crate::spec::{Spec, nearest};
-use crate::{generator, null, pair};
+use crate::{generator, null, pair, playback};
 
-/// Opens devices. Ends of one pair find each other here.
+/// Opens devices. Ends of one pair find each other here, and files that are in use are known.
 #[derive(Debug, Default)]
 pub struct Opener {
     pub(crate) pairs: pair::Pairs,
+    pub(crate) files: Files,
 }
 
 /// What a device is opened for. It may be able to do more, and says so ([`Caps`](crate::Caps)).
@@ -64,6 +67,13 @@ pub const DRIVERS: &[Driver] = &[
         about: "one end of a cable within the process: whoever opens NAME second has the other",
         options: pair::OPTIONS,
         open: pair::open,
+    },
+    Driver {
+        kind: "pcap",
+        target: "FILE",
+        about: "a capture, played for --rx, written for --tx; .pcap or .pcapng",
+        options: playback::OPTIONS,
+        open: playback::open,
     },
 ];
 
@@ -142,6 +152,8 @@ pub enum OpenError {
         /// What it cannot, and what can.
         what: String,
     },
+    /// The device faulted as it was opened.
+    Fault(Fault),
     /// The system refused.
     System {
         /// Name of the device.
@@ -185,6 +197,7 @@ impl fmt::Display for OpenError {
                 write!(f, "{device}: {option}={given}: write {allowed}")
             }
             Self::Cannot { device, what } => write!(f, "{device} {what}"),
+            Self::Fault(fault) => fault.fmt(f),
             Self::System { device, doing, source, mend } => {
                 write!(f, "{device}: {doing}: {source}: {mend}")
             }
@@ -196,7 +209,14 @@ impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::System { source, .. } => Some(source),
+            Self::Fault(fault) => fault.source(),
             _ => None,
         }
+    }
+}
+
+impl From<Fault> for OpenError {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
     }
 }
