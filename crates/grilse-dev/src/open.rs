@@ -7,6 +7,7 @@ use std::{fmt, io};
 use crate::device::Device;
 use crate::fault::Fault;
 use crate::files::Files;
+use crate::layer::{self, Layers};
 use crate::spec::{Spec, nearest};
 use crate::{generator, null, pair, playback};
 
@@ -44,6 +45,9 @@ pub struct Driver {
 
 /// An open device: one queue for each worker, in order.
 pub type Queues = Vec<Box<dyn Device>>;
+
+/// The options that every kind has, layer by layer: name, value and meaning.
+pub const LAYERS: &[&[(&str, &str, &str)]] = &layer::OPTIONS;
 
 /// All kinds, in the order of help texts.
 pub const DRIVERS: &[Driver] = &[
@@ -89,9 +93,11 @@ impl Opener {
                 nearest: nearest(spec.kind(), DRIVERS.iter().map(|driver| driver.kind)),
             });
         };
-        let known: Vec<_> = driver.options.iter().map(|(name, ..)| *name).collect();
-        spec.only(&known)?;
-        (driver.open)(self, spec, wanted)
+        let known = driver.options.iter().chain(LAYERS.iter().copied().flatten());
+        spec.only(&known.map(|(name, ..)| *name).collect::<Vec<_>>())?;
+        let layers = Layers::of(self, spec)?;
+        let queues = (driver.open)(self, spec, wanted)?;
+        Ok(layers.wrap(queues))
     }
 }
 

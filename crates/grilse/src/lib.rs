@@ -37,7 +37,7 @@
 #![forbid(unsafe_code)]
 
 pub use grilse_dev::{
-    Armed, Caps, Counters, DRIVERS, Device, Driver, Fault, Offloads, OnWire, OpenError,
+    Armed, Caps, Counters, DRIVERS, Device, Driver, Fault, LAYERS, Offloads, OnWire, OpenError,
     Opener, Queues, Received, Recorder, RxCsum, Spec, Wanted,
 };
 pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap, probe};
