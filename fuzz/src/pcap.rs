@@ -1,7 +1,7 @@
 //! Captures: whatever a file says, it is read in bounded steps to its end or to its first fault; and
 //! what was read can be written and read again.
 
-use grilse_dev::pcap::{Error, Format, Grilse1, Interface, Packet, Reader, Writer};
+use grilse_dev::pcap::{Direction, Error, Format, Grilse1, Interface, Packet, Reader, Writer};
 
 /// What is kept of a record.
 #[derive(Debug, PartialEq)]
@@ -10,6 +10,7 @@ struct Kept {
     ticks: u64,
     ns: i64,
     orig_len: u32,
+    direction: Option<Direction>,
     data: Vec<u8>,
     comments: Vec<Vec<u8>>,
 }
@@ -33,6 +34,7 @@ pub fn pcap(file: &[u8]) {
             ticks: record.ticks,
             orig_len: record.orig_len,
             data: &[&record.data],
+            direction: record.direction,
             comments: &comments,
         };
         writer.write(&packet).expect("what was read can be written");
@@ -59,6 +61,7 @@ fn read(file: &[u8]) -> Option<(Vec<Kept>, Vec<Interface>)> {
                     ticks: record.time.ticks,
                     ns: record.time.ns(),
                     orig_len: record.orig_len,
+                    direction: record.direction,
                     data: record.data.to_vec(),
                     comments,
                 });

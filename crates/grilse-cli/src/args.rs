@@ -228,6 +228,8 @@ Examples:
       as fast as it goes, from the generator to nowhere, until Ctrl-C
   grilse run --rx gen:,size=64..1500,flows=16,rate=100000 --tx null: --duration 10
   grilse run --rx gen:,proto=tcp,flows=8,count=1000000 --tx null: --json
+  grilse run --rx pcap:trace.pcap,speed=real --tx pcap:out.pcapng,fault.drop=10000
+      play a capture at its own pace, and lose one packet in a hundred on the way out
 
 Devices: see --help.";
 
@@ -236,11 +238,17 @@ fn devices() -> String {
     let mut text = format!("{RUN_EXAMPLES}\n\n");
     for driver in grilse::DRIVERS {
         text.push_str(&format!("  {}:{:<8} {}\n", driver.kind, driver.target, driver.about));
-        for (name, value, about) in driver.options {
-            text.push_str(&format!("      {name}={value}  {about}\n"));
-        }
+        options(&mut text, driver.options);
     }
+    text.push_str("\n  Any of them also loses packets, damages them, and tells of them:\n");
+    grilse::LAYERS.iter().for_each(|layer| options(&mut text, layer));
     text
+}
+
+fn options(text: &mut String, options: &[(&str, &str, &str)]) {
+    for (name, value, about) in options {
+        text.push_str(&format!("      {name}={value}  {about}\n"));
+    }
 }
 
 #[derive(Debug, clap::Args)]

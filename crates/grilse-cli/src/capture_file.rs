@@ -57,7 +57,7 @@ impl CaptureFile {
         self.recorder.write(packet).map_err(|fault| {
             self.broken = true;
             // What stands there stays readable; where the system refused, it is so already.
-            let _ = self.recorder.finish();
+            let _ = self.recorder.complete();
             Failure::unwritten(frame, fault)
         })
     }
@@ -69,6 +69,6 @@ impl CaptureFile {
 
     /// Completes the file.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
-        if self.broken { Ok(()) } else { Ok(self.recorder.finish().map(drop)?) }
+        if self.broken { Ok(()) } else { Ok(self.recorder.complete().map(drop)?) }
     }
 }

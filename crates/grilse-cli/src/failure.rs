@@ -161,6 +161,7 @@ impl From<Fault> for Failure {
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         match error {
+            OpenError::Fault(fault) => fault.into(),
             OpenError::System { .. } => Self::System(error.to_string()),
             _ => Self::Usage(error.to_string()),
         }

@@ -19,6 +19,7 @@ fn copy(input: &[u8], format: Format, sink: impl io::Write) -> u64 {
             ticks: record.time.ticks,
             orig_len: record.orig_len,
             data: &[record.data],
+            direction: None,
             comments: &[],
         };
         writer.write(&packet).expect("a sink that takes all");

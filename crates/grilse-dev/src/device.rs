@@ -48,6 +48,21 @@ pub trait Device: Send {
         Armed::Ready
     }
 
+    /// When it has work by itself, of which [`arm`](Self::arm) does not tell: in nanoseconds of the
+    /// engine's clock.
+    fn due_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// Completes what it has begun: sends what it was given and holds back, and writes what it
+    /// gathers. Nothing is asked of the device after that.
+    ///
+    /// # Errors
+    /// [`Fault`]: some of it is lost.
+    fn finish(&mut self, _ctx: &mut Ctx) -> Result<(), Fault> {
+        Ok(())
+    }
+
     /// What the device has counted.
     fn counters(&self) -> Counters {
         Counters::default()
@@ -64,9 +79,7 @@ pub enum Armed<'a> {
     /// By this one, which becomes readable when packets have come, and writable when there is room
     /// for one that waits.
     Socket(BorrowedFd<'a>),
-    /// There is work at this time, in nanoseconds of the engine's clock, and none before.
-    At(u64),
-    /// It never has work by itself.
+    /// There is none before [`Device::due_ns`], or ever.
     Never,
 }
 

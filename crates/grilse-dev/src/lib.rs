@@ -6,13 +6,17 @@
 #![deny(unsafe_code)]
 
 mod device;
+mod dice;
 mod fault;
+mod files;
 mod generator;
+mod layer;
 mod null;
 mod on_wire;
 mod open;
 mod pair;
 pub mod pcap;
+mod playback;
 pub mod probe;
 mod recorder;
 mod replay;
@@ -22,7 +26,7 @@ mod sys;
 pub use device::{Armed, Caps, Counters, Device, Received, RxCsum};
 pub use fault::Fault;
 pub use on_wire::OnWire;
-pub use open::{DRIVERS, Driver, OpenError, Opener, Queues, Wanted};
+pub use open::{DRIVERS, Driver, LAYERS, OpenError, Opener, Queues, Wanted};
 pub use recorder::Recorder;
 pub use replay::{Note, NoteTable, Notes, Offloads, Replay, ReplayPool};
 pub use spec::Spec;

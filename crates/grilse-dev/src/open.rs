@@ -5,13 +5,17 @@
 use std::{fmt, io};
 
 use crate::device::Device;
+use crate::fault::Fault;
+use crate::files::Files;
+use crate::layer::{self, Layers};
 use crate::spec::{Spec, nearest};
-use crate::{generator, null, pair};
+use crate::{generator, null, pair, playback};
 
-/// Opens devices. Ends of one pair find each other here.
+/// Opens devices. Ends of one pair find each other here, and files that are in use are known.
 #[derive(Debug, Default)]
 pub struct Opener {
     pub(crate) pairs: pair::Pairs,
+    pub(crate) files: Files,
 }
 
 /// What a device is opened for. It may be able to do more, and says so ([`Caps`](crate::Caps)).
@@ -42,6 +46,9 @@ pub struct Driver {
 /// An open device: one queue for each worker, in order.
 pub type Queues = Vec<Box<dyn Device>>;
 
+/// The options that every kind has, layer by layer: name, value and meaning.
+pub const LAYERS: &[&[(&str, &str, &str)]] = &layer::OPTIONS;
+
 /// All kinds, in the order of help texts.
 pub const DRIVERS: &[Driver] = &[
     Driver {
@@ -65,6 +72,13 @@ pub const DRIVERS: &[Driver] = &[
         options: pair::OPTIONS,
         open: pair::open,
     },
+    Driver {
+        kind: "pcap",
+        target: "FILE",
+        about: "a capture, played for --rx, written for --tx; .pcap or .pcapng",
+        options: playback::OPTIONS,
+        open: playback::open,
+    },
 ];
 
 impl Opener {
@@ -79,9 +93,11 @@ impl Opener {
                 nearest: nearest(spec.kind(), DRIVERS.iter().map(|driver| driver.kind)),
             });
         };
-        let known: Vec<_> = driver.options.iter().map(|(name, ..)| *name).collect();
-        spec.only(&known)?;
-        (driver.open)(self, spec, wanted)
+        let known = driver.options.iter().chain(LAYERS.iter().copied().flatten());
+        spec.only(&known.map(|(name, ..)| *name).collect::<Vec<_>>())?;
+        let layers = Layers::of(self, spec)?;
+        let queues = (driver.open)(self, spec, wanted)?;
+        Ok(layers.wrap(queues))
     }
 }
 
@@ -142,6 +158,8 @@ pub enum OpenError {
         /// What it cannot, and what can.
         what: String,
     },
+    /// The device faulted as it was opened.
+    Fault(Fault),
     /// The system refused.
     System {
         /// Name of the device.
@@ -185,6 +203,7 @@ impl fmt::Display for OpenError {
                 write!(f, "{device}: {option}={given}: write {allowed}")
             }
             Self::Cannot { device, what } => write!(f, "{device} {what}"),
+            Self::Fault(fault) => fault.fmt(f),
             Self::System { device, doing, source, mend } => {
                 write!(f, "{device}: {doing}: {source}: {mend}")
             }
@@ -196,7 +215,14 @@ impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::System { source, .. } => Some(source),
+            Self::Fault(fault) => fault.source(),
             _ => None,
         }
+    }
+}
+
+impl From<Fault> for OpenError {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
     }
 }

@@ -3,18 +3,21 @@
 use std::path::Path;
 
 use grilse_packet::{Batch, Ctx, Skb};
-use grilse_wire::GsoType;
+use grilse_wire::{GsoType, link};
 
-use crate::device::{Caps, Device, Received, RxCsum};
+use crate::device::{Armed, Caps, Counters, Device, Received, RxCsum};
 use crate::fault::Fault;
 use crate::on_wire::OnWire;
-use crate::pcap::{self, FileWriter, Format, Interface, Resolution, link_type};
+use crate::pcap::{self, FileWriter, Format, Interface, Resolution};
 
 /// A capture that is written. Super-packets are written as they are.
 #[derive(Debug)]
 pub struct Recorder {
     caps: Caps,
     writer: FileWriter,
+    /// The interfaces that sent packets are of: theirs, with a link type, and that in the file.
+    links: Vec<(u32, u16, u32)>,
+    counters: Counters,
 }
 
 impl Recorder {
@@ -38,7 +41,7 @@ impl Recorder {
             tx_csum: true,
             max_frame: usize::MAX,
         };
-        Ok(Self { caps, writer })
+        Ok(Self { caps, writer, links: Vec::new(), counters: Counters::default() })
     }
 
     /// Describes the next interface, the first of which has number 0.
@@ -59,15 +62,16 @@ impl Recorder {
         self.writer.write(packet).map_err(|source| self.fault(source))
     }
 
-    /// Writes a packet with the time `ticks` of its interface.
-    fn record(&mut self, skb: &Skb, ticks: u64) -> Result<(), Fault> {
+    /// Writes a packet as one of `interface`, with the time `ticks` of that.
+    fn record(&mut self, skb: &Skb, interface: u32, ticks: u64) -> Result<(), Fault> {
         let frame = OnWire::new(skb);
         let pieces: Vec<&[u8]> = frame.pieces().collect();
         self.write(&pcap::Packet {
-            interface: skb.meta().interface,
+            interface,
             ticks,
             // A cut frame may have merged where the rest of it was padding.
             orig_len: skb.meta().wire_len.max(frame.len() as u32),
+            direction: None,
             data: &pieces,
             comments: &[],
         })
@@ -77,8 +81,22 @@ impl Recorder {
     ///
     /// # Errors
     /// Where the rest could not be written.
-    pub fn finish(&mut self) -> Result<u64, Fault> {
+    pub fn complete(&mut self) -> Result<u64, Fault> {
         self.writer.finish().map_err(|source| self.fault(source))
+    }
+
+    /// The interface in the file for a packet that was sent, with nanoseconds. What link header a
+    /// packet has its length tells.
+    fn interface_of(&mut self, skb: &Skb) -> u32 {
+        let meta = skb.meta();
+        let key = (meta.interface, link::Type::of_header(meta.network).to_pcap());
+        let known = self.links.iter().find(|(interface, link, _)| (*interface, *link) == key);
+        if let Some((.., interface)) = known {
+            return *interface;
+        }
+        let interface = self.writer.interface(&Interface::new(key.1, Resolution::NANO));
+        self.links.push((key.0, key.1, interface));
+        interface
     }
 
     fn fault(&self, source: pcap::WriteError) -> Fault {
@@ -95,23 +113,33 @@ impl Device for Recorder {
         Err(Fault::Direction { device: self.caps.name.clone(), asked: "receive" })
     }
 
-    /// Packets of an interface that nobody described are recorded as Ethernet, with nanoseconds.
     fn tx(&mut self, ctx: &mut Ctx, batch: &mut Batch) -> Result<usize, Fault> {
         let mut sent = 0;
         while let Some(skb) = batch.pop() {
-            let interface = skb.meta().interface;
-            while interface as usize >= self.interfaces() {
-                self.describe(&Interface::new(link_type::ETHERNET, Resolution::NANO));
-            }
+            let interface = self.interface_of(&skb);
             let ticks = self.writer.interfaces()[interface as usize].ticks(skb.meta().time_ns);
-            if let Err(fault) = self.record(&skb, ticks) {
+            if let Err(fault) = self.record(&skb, interface, ticks) {
                 let back = batch.unpop(skb);
                 debug_assert!(back.is_ok(), "its place is still free");
                 return Err(fault);
             }
+            self.counters.tx_packets += 1;
+            self.counters.tx_bytes += skb.len() as u64;
             ctx.consume(skb);
             sent += 1;
         }
         Ok(sent)
+    }
+
+    fn arm(&mut self, _sending: bool) -> Armed<'_> {
+        Armed::Never
+    }
+
+    fn finish(&mut self, _ctx: &mut Ctx) -> Result<(), Fault> {
+        self.complete().map(drop)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
     }
 }

@@ -140,7 +140,12 @@ pub(crate) fn nearest(
     given: &str,
     words: impl Iterator<Item = &'static str>,
 ) -> Option<&'static str> {
-    let scored = words.map(|word| (strsim::damerau_levenshtein(given, word), word));
+    // A prefix that was left out is no misspelling.
+    let distance = |word: &'static str| {
+        let bare = word.split_once('.').map_or(word, |(_, bare)| bare);
+        [word, bare].map(|word| strsim::damerau_levenshtein(given, word)).into_iter().min()
+    };
+    let scored = words.filter_map(|word| Some((distance(word)?, word)));
     let close = scored.filter(|(distance, word)| *distance <= 1 + word.len() / 3);
     close.min().map(|(_, word)| word)
 }

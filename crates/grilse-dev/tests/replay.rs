@@ -21,7 +21,9 @@ fn capture(links: &[u16], frames: &[(u32, &[u8])]) -> Vec<u8> {
     }
     for &(interface, data) in frames {
         let orig_len = data.len() as u32;
-        let packet = Written { interface, ticks: 7, orig_len, data: &[data], comments: &[] };
+        let direction = None;
+        let packet =
+            Written { interface, ticks: 7, orig_len, direction, data: &[data], comments: &[] };
         writer.write(&packet).expect("a vector takes everything");
     }
     writer.finish().expect("a vector takes everything");

@@ -6,29 +6,54 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use grilse_packet::{DropReason, Drops, Skb};
+use grilse_packet::{Ctx, DropReason, Drops, Load, Skb};
 
 /// Frames that a packet stands for.
 pub(crate) fn frames(skb: &Skb) -> u64 {
     skb.meta().gso.segs.max(1).into()
 }
 
+/// What devices did with packets besides taking them and handing them on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OnTheWay {
+    lost: Load,
+    copied: Load,
+}
+
+impl OnTheWay {
+    /// All so far.
+    pub(crate) fn until(ctx: &Ctx) -> Self {
+        Self { lost: ctx.lost(), copied: ctx.copied() }
+    }
+
+    /// What was done since.
+    fn since(&self, ctx: &Ctx) -> Self {
+        let less = |all: Load, before: Load| Load {
+            frames: all.frames - before.frames,
+            bytes: all.bytes - before.bytes,
+        };
+        Self { lost: less(ctx.lost(), self.lost), copied: less(ctx.copied(), self.copied) }
+    }
+}
+
 /// What a worker has counted since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Account {
-    /// Frames that came in, those dropped for want of memory included.
+    /// Frames that came in, those included that their device dropped.
     pub rx_frames: u64,
-    /// Their bytes, link headers included.
+    /// Bytes of the packets that devices handed on, link headers included.
     pub rx_bytes: u64,
     /// Packets that GRO delivered.
     pub delivered: u64,
     /// Frames that handlers were done with.
     pub consumed: u64,
-    /// Frames that devices took for sending.
+    /// Frames that devices took for sending and did not drop; copies that they sent besides count.
     pub tx_frames: u64,
     /// Their bytes.
     pub tx_bytes: u64,
+    /// Frames that came from nowhere: copies that a fault layer made of those received and sent.
+    pub copied: u64,
     /// Frames that GRO holds, or that wait to be sent.
     pub held: u64,
     /// Frames that were dropped, by reason.
@@ -37,13 +62,29 @@ pub struct Account {
 
 /// How many words an account is: its plain counters, and one for each reason.
 const WORDS: usize = PLAIN + DropReason::ALL.len();
-const PLAIN: usize = 7;
+const PLAIN: usize = 8;
 
 impl Account {
     /// Frames that are missing; below zero, that came from nowhere. 0 between rounds.
     pub fn missing(&self) -> i64 {
         let gone = self.consumed + self.tx_frames + self.drops.total() + self.held;
-        self.rx_frames.wrapping_sub(gone) as i64
+        (self.rx_frames + self.copied).wrapping_sub(gone) as i64
+    }
+
+    /// Books a receive call: what was lost in it came in, and copies did not.
+    pub(crate) fn received(&mut self, before: &OnTheWay, ctx: &Ctx) {
+        let OnTheWay { lost, copied } = before.since(ctx);
+        self.rx_frames = (self.rx_frames + lost.frames).wrapping_sub(copied.frames);
+    }
+
+    /// Books a call in which a device took this for sending.
+    pub(crate) fn sent(&mut self, taken: Load, before: &OnTheWay, ctx: &Ctx) {
+        let OnTheWay { lost, copied } = before.since(ctx);
+        let sent = |all: u64, taken: u64, copied: u64, lost: u64| {
+            (all + taken + copied).saturating_sub(lost)
+        };
+        self.tx_frames = sent(self.tx_frames, taken.frames, copied.frames, lost.frames);
+        self.tx_bytes = sent(self.tx_bytes, taken.bytes, copied.bytes, lost.bytes);
     }
 
     /// This and another worker's.
@@ -62,10 +103,19 @@ impl Account {
     }
 
     fn words(&self) -> [u64; WORDS] {
-        let Self { rx_frames, rx_bytes, delivered, consumed, tx_frames, tx_bytes, held, drops } =
-            *self;
+        let Self {
+            rx_frames,
+            rx_bytes,
+            delivered,
+            consumed,
+            tx_frames,
+            tx_bytes,
+            copied,
+            held,
+            drops,
+        } = *self;
         let plain: [u64; PLAIN] =
-            [rx_frames, rx_bytes, delivered, consumed, tx_frames, tx_bytes, held];
+            [rx_frames, rx_bytes, delivered, consumed, tx_frames, tx_bytes, copied, held];
         std::array::from_fn(|i| match plain.get(i) {
             Some(word) => *word,
             None => drops.count(DropReason::ALL[i - PLAIN]),
@@ -73,9 +123,10 @@ impl Account {
     }
 
     fn of(words: [u64; WORDS]) -> Self {
-        let [rx_frames, rx_bytes, delivered, consumed, tx_frames, tx_bytes, held, ..] = words;
+        let [rx_frames, rx_bytes, delivered, consumed, tx_frames, tx_bytes, copied, held, ..] =
+            words;
         let drops = Drops::from_fn(|reason| words[PLAIN + reason as usize]);
-        Self { rx_frames, rx_bytes, delivered, consumed, tx_frames, tx_bytes, held, drops }
+        Self { rx_frames, rx_bytes, delivered, consumed, tx_frames, tx_bytes, copied, held, drops }
     }
 }
 

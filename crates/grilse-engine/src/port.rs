@@ -4,10 +4,10 @@ use std::fmt;
 
 use grilse_dev::{Device, Fault};
 use grilse_offload::{Config, Gro, Outcome, Sink, Why};
-use grilse_packet::{Batch, Ctx, DropReason, Skb};
+use grilse_packet::{Batch, Ctx, DropReason, Load, Skb};
 use grilse_wire::Meta;
 
-use crate::account::{Account, frames};
+use crate::account::{Account, OnTheWay, frames};
 use crate::tx::TxQueues;
 
 /// Where packets go that a worker receives.
@@ -93,6 +93,26 @@ impl Port {
         self.ended
     }
 
+    /// Takes back what the device has sent, and says how many packets that were.
+    pub(crate) fn reap(&mut self, ctx: &mut Ctx, account: &mut Account) -> usize {
+        let before = OnTheWay::until(ctx);
+        let back = self.device.reap(ctx);
+        account.sent(Load::default(), &before, ctx);
+        back
+    }
+
+    /// Completes what the device has begun.
+    pub(crate) fn finish(&mut self, ctx: &mut Ctx, account: &mut Account) -> Result<(), Fault> {
+        let before = OnTheWay::until(ctx);
+        let finished = self.device.finish(ctx);
+        account.sent(Load::default(), &before, ctx);
+        finished?;
+        match self.device.in_flight() {
+            0 => Ok(()),
+            frames => Err(Fault::Stuck { device: self.device.caps().name.clone(), frames }),
+        }
+    }
+
     /// Receives up to `budget` frames, and never more than [`Batch::CAPACITY`] packets, coalesces
     /// them, delivers, and flushes what GRO holds (`napi_poll` and a `napi_complete_done` without
     /// flush timeout).
@@ -103,15 +123,16 @@ impl Port {
         handler: &mut impl Handler,
         budget: usize,
     ) -> Result<Poll, Fault> {
-        let unborn = poll.ctx.drops().total();
+        let before = OnTheWay::until(poll.ctx);
         let received = match self.ended {
             true => Ok(None),
             false => self.device.rx(poll.ctx, batch, budget).map(Some),
         };
-        poll.account.rx_frames += poll.ctx.drops().total() - unborn;
+        // Copies are among the packets, so those count first.
+        poll.account.rx_frames += batch.iter().map(frames).sum::<u64>();
+        poll.account.received(&before, poll.ctx);
         let now_ns = poll.ctx.now_ns;
         while let Some(skb) = batch.pop() {
-            poll.account.rx_frames += frames(&skb);
             poll.account.rx_bytes += skb.len() as u64;
             handler.arriving(Some(skb.meta()));
             let mut delivery = Delivery { poll, handler };

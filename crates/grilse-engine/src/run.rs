@@ -104,10 +104,10 @@ impl<H: Handler + Send + 'static> Plan<H> {
             }
             let mut post = Post { worker, epoch, stop: &stop, published: &shared };
             let fault = post.work(self.busy).err();
-            post.drain();
+            let finished = post.drain();
             let account = post.worker.account();
             shared.write(&account);
-            Ok(Ended { handler: post.worker.stop(), account, fault })
+            Ok(Ended { handler: post.worker.stop(), account, fault: fault.or(finished.err()) })
         })?;
         Ok(Running { thread, published })
     }
@@ -172,8 +172,8 @@ impl<H: Handler> Post<'_, H> {
         Ok(())
     }
 
-    /// Sends what waits, and takes back what was sent, without receiving more.
-    fn drain(&mut self) {
+    /// Sends what waits, and takes back what was sent, without receiving more; completes the rest.
+    fn drain(&mut self) -> Result<(), Fault> {
         let begun = Instant::now();
         while self.worker.is_sending() && begun.elapsed() < DRAIN {
             let now_ns = self.now_ns();
@@ -183,5 +183,7 @@ impl<H: Handler> Post<'_, H> {
                 Ok(_) => {}
             }
         }
+        let now_ns = self.now_ns();
+        self.worker.finish(now_ns)
     }
 }

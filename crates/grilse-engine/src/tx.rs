@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 
 use grilse_dev::{Caps, Device, Fault};
 use grilse_offload::gso::{self, Checksums, NoRoom, Segments};
-use grilse_packet::{Batch, Ctx, DropReason, Skb};
+use grilse_packet::{Batch, Ctx, DropReason, Load, Skb};
 
-use crate::account::{Account, frames};
+use crate::account::{Account, OnTheWay, frames};
 
 /// Packets that one queue holds: a few polls, each of which yields as many as it received at most.
 const CAPACITY: usize = 4 * Batch::CAPACITY;
@@ -75,11 +75,12 @@ impl TxQueues {
         let Some(queue) = self.0.get_mut(port) else { return Ok(0) };
         let mut packets = 0;
         while queue.fill(ctx, device) {
-            let before = load(&queue.burst);
+            let (offered, before) = (load(&queue.burst), OnTheWay::until(ctx));
             let sent = device.tx(ctx, &mut queue.burst);
-            let after = load(&queue.burst);
-            account.tx_frames += before.0 - after.0;
-            account.tx_bytes += before.1 - after.1;
+            let left = load(&queue.burst);
+            let taken =
+                Load { frames: offered.frames - left.frames, bytes: offered.bytes - left.bytes };
+            account.sent(taken, &before, ctx);
             packets += sent?;
             if !queue.burst.is_empty() {
                 break;
@@ -103,8 +104,11 @@ impl TxQueues {
 }
 
 /// Frames and bytes of a burst.
-fn load(burst: &Batch) -> (u64, u64) {
-    burst.iter().fold((0, 0), |(n, bytes), skb| (n + frames(skb), bytes + skb.len() as u64))
+fn load(burst: &Batch) -> Load {
+    burst.iter().fold(Load::default(), |sum, skb| Load {
+        frames: sum.frames + frames(skb),
+        bytes: sum.bytes + skb.len() as u64,
+    })
 }
 
 impl TxQueue {

@@ -95,7 +95,7 @@ impl<H: Handler> Worker<H> {
         let mut round = Round::default();
         let mut fault = None;
         for port in 0..self.ports.len() {
-            round.sent += self.ports[port].device.reap(&mut self.ctx);
+            round.sent += self.ports[port].reap(&mut self.ctx, &mut self.account);
             match self.receive(port) {
                 Ok(taken) => round.taken += taken,
                 Err(error) => fault = fault.or(Some(error)),
@@ -163,11 +163,26 @@ impl<H: Handler> Worker<H> {
     /// As [`poll`](Self::poll).
     pub fn send_on(&mut self, now_ns: u64) -> Result<usize, Fault> {
         self.ctx.begin(now_ns);
-        let Self { ctx, ports, .. } = self;
-        let back: usize = ports.iter_mut().map(|port| port.device.reap(ctx)).sum();
+        let Self { ctx, ports, account, .. } = self;
+        let back: usize = ports.iter_mut().map(|port| port.reap(ctx, account)).sum();
         let sent = self.send();
         self.ctx.end();
         Ok(back + sent?)
+    }
+
+    /// Completes what the devices have begun: for the end, when nothing is sent any more.
+    ///
+    /// # Errors
+    /// The first [`Fault`] of a device, [`Fault::Stuck`] among them where what was sent is not back.
+    pub fn finish(&mut self, now_ns: u64) -> Result<(), Fault> {
+        self.ctx.begin(now_ns);
+        let Self { ctx, ports, account, .. } = self;
+        let mut finished = Ok(());
+        for port in ports {
+            finished = finished.and(port.finish(ctx, account));
+        }
+        self.ctx.end();
+        finished
     }
 
     /// Whether packets wait to be sent, or were sent and are not back.
@@ -187,10 +202,13 @@ impl<H: Handler> Worker<H> {
         for (index, port) in self.ports.iter_mut().enumerate() {
             let sending = sending(index);
             let ended = port.ended();
+            // What is due but has nowhere to go is looked at no more often than what is short.
+            let soonest_ns = if blocked { now_ns + SHORT_NAP_NS } else { now_ns };
+            let due_ns = port.device.due_ns().map(|due_ns| due_ns.max(soonest_ns));
+            until_ns = due_ns.map_or(until_ns, |due_ns| until_ns.min(due_ns));
             match port.device.arm(sending) {
                 Armed::Ready if ended || blocked => until_ns = until_ns.min(now_ns + SHORT_NAP_NS),
                 Armed::Ready => return,
-                Armed::At(at_ns) => until_ns = until_ns.min(at_ns),
                 Armed::Never => {}
                 Armed::Event(fd) => fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN)),
                 Armed::Socket(fd) => {
@@ -209,7 +227,8 @@ impl<H: Handler> Worker<H> {
 
     /// What was counted so far.
     pub fn account(&self) -> Account {
-        Account { held: self.tx.frames(), drops: self.ctx.drops(), ..self.account }
+        let copied = self.ctx.copied().frames;
+        Account { copied, held: self.tx.frames(), drops: self.ctx.drops(), ..self.account }
     }
 
     /// The context.

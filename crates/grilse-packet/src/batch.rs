@@ -40,6 +40,11 @@ impl Batch {
         self.items[self.head..self.tail].iter().flatten()
     }
 
+    /// The packets, in order, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Skb> {
+        self.items[self.head..self.tail].iter_mut().flatten()
+    }
+
     /// Appends a packet.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::AddAssign;
 use std::time::Duration;
 use std::{mem, ptr};
 
@@ -27,6 +28,8 @@ pub struct Ctx {
     /// The time of this round, in nanoseconds of the engine's clock.
     pub now_ns: u64,
     drops: Drops,
+    lost_bytes: u64,
+    copied: Load,
     on_drop: Option<DropHook>,
     /// Caches belong to the thread that made the context.
     _thread: PhantomData<*mut ()>,
@@ -59,6 +62,29 @@ impl Drops {
     }
 }
 
+/// An amount of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Frames; a super-packet counts as those that it stands for.
+    pub frames: u64,
+    /// Bytes as they lie in memory: a super-packet's headers count once.
+    pub bytes: u64,
+}
+
+impl Load {
+    /// That of one packet with this metadata and length.
+    fn of(meta: &Meta, len: usize) -> Self {
+        Self { frames: meta.gso.segs.max(1).into(), bytes: len as u64 }
+    }
+}
+
+impl AddAssign for Load {
+    fn add_assign(&mut self, more: Self) {
+        self.frames += more.frames;
+        self.bytes += more.bytes;
+    }
+}
+
 impl Ctx {
     /// Sits down, on the thread that will use the context.
     ///
@@ -74,6 +100,8 @@ impl Ctx {
             policy: Snapshot::default(),
             now_ns: 0,
             drops: Drops::default(),
+            lost_bytes: 0,
+            copied: Load::default(),
             on_drop: None,
             _thread: PhantomData,
             seat,
@@ -286,7 +314,9 @@ impl Ctx {
 
     /// Counts a packet that was lost before there was memory to hold it.
     pub fn drop_unborn(&mut self, meta: &Meta, len: usize, reason: DropReason) {
-        self.drops.0[reason as usize] += u64::from(meta.gso.segs.max(1));
+        let load = Load::of(meta, len);
+        self.drops.0[reason as usize] += load.frames;
+        self.lost_bytes += load.bytes;
         if let Some(hook) = &mut self.on_drop {
             hook(meta, len, reason);
         }
@@ -295,6 +325,21 @@ impl Ctx {
     /// What was dropped here so far.
     pub fn drops(&self) -> Drops {
         self.drops
+    }
+
+    /// The same for all reasons, with its bytes.
+    pub fn lost(&self) -> Load {
+        Load { frames: self.drops.total(), bytes: self.lost_bytes }
+    }
+
+    /// Counts a packet that came from nowhere, as a copy of another.
+    pub fn count_copy(&mut self, skb: &Skb) {
+        self.copied += Load::of(skb.meta(), skb.len());
+    }
+
+    /// What came from nowhere so far.
+    pub fn copied(&self) -> Load {
+        self.copied
     }
 
     /// Calls `hook` for every drop from now on.

@@ -22,11 +22,13 @@ pub enum DropReason {
     NotForUs,
     /// It waited to be sent when its worker was stopped.
     Stopped,
+    /// A fault layer was asked to lose it.
+    Injected,
 }
 
 impl DropReason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::LinkTruncated,
         Self::NoBuffers,
         Self::TxFull,
@@ -36,6 +38,7 @@ impl DropReason {
         Self::NoRoute,
         Self::NotForUs,
         Self::Stopped,
+        Self::Injected,
     ];
 
     /// The label in reports and metrics.
@@ -50,6 +53,7 @@ impl DropReason {
             Self::NoRoute => "no-route",
             Self::NotForUs => "not-for-us",
             Self::Stopped => "stopped",
+            Self::Injected => "injected",
         }
     }
 }

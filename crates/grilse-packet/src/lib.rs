@@ -37,7 +37,7 @@ mod skb;
 pub use bare::Bare;
 pub use batch::Batch;
 pub use copy::copied_bytes;
-pub use ctx::{Ctx, DropHook, Drops};
+pub use ctx::{Ctx, DropHook, Drops, Load};
 pub use drop_reason::DropReason;
 pub use memory::{Ledgers, Memory, MemoryError, NoNode, NoSeat, NodeLedger, Seat};
 pub use pair::Pair;

@@ -60,6 +60,12 @@ impl Type {
         }
     }
 
+    /// The type whose header has this length in bytes; Ethernet where none has.
+    pub fn of_header(len: u16) -> Self {
+        let others = [Self::Raw, Self::Sll, Self::Sll2];
+        others.into_iter().find(|link| link.header_len() == len).unwrap_or_default()
+    }
+
     /// Offset of the network header and its ethertype, in host order, as the kernel sets
     /// `skb->protocol`: for Ethernet as `eth_type_trans` does, and 0 for raw bytes that begin like
     /// neither version of IP.

@@ -37,8 +37,8 @@
 #![forbid(unsafe_code)]
 
 pub use grilse_dev::{
-    Armed, Caps, Counters, DRIVERS, Device, Driver, Fault, Offloads, OnWire, OpenError, Opener,
-    Queues, Received, Recorder, RxCsum, Spec, Wanted,
+    Armed, Caps, Counters, DRIVERS, Device, Driver, Fault, LAYERS, Offloads, OnWire, OpenError,
+    Opener, Queues, Received, Recorder, RxCsum, Spec, Wanted,
 };
 pub use grilse_dev::{Note, NoteTable, Notes, Replay, ReplayPool, pcap, probe};
 pub use grilse_engine::{
@@ -53,7 +53,7 @@ pub use grilse_offload::{
     Reason, Rules, Sink, Tunnel, Why, gso,
 };
 pub use grilse_packet::{
-    Bare, Batch, Ctx, DropHook, DropReason, Drops, Ledgers, Memory, MemoryError, NoNode, NoRoom,
-    NodeLedger, Pair, Seat, Skb,
+    Bare, Batch, Ctx, DropHook, DropReason, Drops, Ledgers, Load, Memory, MemoryError, NoNode,
+    NoRoom, NodeLedger, Pair, Seat, Skb,
 };
 pub use grilse_wire as wire;

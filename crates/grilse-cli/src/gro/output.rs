@@ -50,6 +50,7 @@ impl Output {
             interface: self.file.interface(delivered.skb.meta().interface),
             ticks,
             orig_len: wire_len.max(frame.len() as u32),
+            direction: None,
             data: &pieces,
             comments: &comments,
         };

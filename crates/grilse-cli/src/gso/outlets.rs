@@ -80,6 +80,7 @@ fn write(capture: &mut CaptureFile, frame: &Frame<'_>) -> Result<(), Failure> {
         ticks: frame.ticks,
         orig_len: frame.orig_len,
         data: &[frame.data],
+        direction: None,
         comments: &comments,
     };
     capture.write(frame.packet.from(), &packet)

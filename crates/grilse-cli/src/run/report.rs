@@ -31,6 +31,7 @@ struct Object {
     consumed: u64,
     tx_frames: u64,
     tx_bytes: u64,
+    copied: u64,
     held: u64,
     dropped: u64,
     drops: Vec<(&'static str, u64)>,
@@ -78,6 +79,9 @@ impl Report {
             short(8.0 * account.rx_bytes as f64 / seconds),
         );
         let mut row = |n: u64, what: &str| text.push_str(&format!("{n:>14} {what}\n"));
+        if account.copied > 0 {
+            row(account.copied, "copies made on the way");
+        }
         row(account.tx_frames, "sent");
         if account.consumed > 0 {
             row(account.consumed, "received to the end");
@@ -102,6 +106,7 @@ impl Report {
             consumed: account.consumed,
             tx_frames: account.tx_frames,
             tx_bytes: account.tx_bytes,
+            copied: account.copied,
             held: account.held,
             dropped: account.drops.total(),
             drops: drops.into_iter().filter(|(_, n)| *n > 0).collect(),

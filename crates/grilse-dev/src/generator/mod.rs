@@ -13,6 +13,7 @@ use grilse_wire::eth::ethertype;
 use grilse_wire::{Csum, GsoType, Meta, eth};
 
 use crate::device::{Armed, Caps, Counters, Device, Received, RxCsum};
+use crate::dice::Dice;
 use crate::fault::Fault;
 use crate::open::{OpenError, Opener, Queues, Wanted};
 use crate::spec::Spec;
@@ -34,7 +35,7 @@ struct Generator {
     flows: Vec<Flow>,
     /// For frames that no small head holds.
     pool: Option<FramePool>,
-    dice: u64,
+    dice: Dice,
     made: u64,
     /// A packet whose successor goes first.
     late: Option<Skb>,
@@ -74,7 +75,7 @@ impl Generator {
         };
         let first = options.first_flow;
         let flows = (first..first + options.flows).map(|n| Flow::new(&options, n)).collect();
-        let dice = options.seed.wrapping_add(queue as u64);
+        let dice = Dice::new(options.seed.wrapping_add(queue as u64));
         Ok(Self {
             caps,
             options,
@@ -108,17 +109,9 @@ impl Generator {
         Some(since_ns + (packets * 1_000_000_000).div_ceil(u128::from(rate)) as u64)
     }
 
-    /// A number below `n`, of a sequence that the seed decides (SplitMix64).
-    fn draw(&mut self, n: u64) -> u64 {
-        self.dice = self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.dice ^ (self.dice >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-
     /// Makes the next packet; `None` where memory is short.
     fn make(&mut self, ctx: &mut Ctx) -> Option<Skb> {
-        let dice = if self.options.sizes.varies() { self.draw(u64::MAX) } else { 0 };
+        let dice = if self.options.sizes.varies() { self.dice.draw(u64::MAX) } else { 0 };
         let len = self.options.sizes.pick(self.made, dice);
         let index = (self.made % self.flows.len() as u64) as usize;
         let mut skb = match &mut self.pool {
@@ -174,8 +167,7 @@ impl Device for Generator {
                 break;
             }
             let Some(skb) = self.make(ctx) else { break };
-            let swaps = self.options.reorder_ppm > 0
-                && self.draw(1_000_000) < self.options.reorder_ppm.into();
+            let swaps = self.dice.comes_up(self.options.reorder_ppm);
             match self.late.take() {
                 None if swaps => self.late = Some(skb),
                 // A late packet follows the one that overtook it; there may be no room for both.
@@ -204,7 +196,11 @@ impl Device for Generator {
     }
 
     fn arm(&mut self, _sending: bool) -> Armed<'_> {
-        self.next_ns().map_or(Armed::Ready, Armed::At)
+        if self.options.rate.is_some() { Armed::Never } else { Armed::Ready }
+    }
+
+    fn due_ns(&self) -> Option<u64> {
+        self.next_ns()
     }
 
     fn counters(&self) -> Counters {

@@ -2,7 +2,7 @@
 //! endian: the same records make the same file on every machine.
 
 use super::format::{BYTE_ORDER_MAGIC, MICRO_MAGIC, NANO_MAGIC, SECTION};
-use super::{Interface, Packet, Resolution, block, options};
+use super::{Direction, Interface, Packet, Resolution, block, options};
 
 /// Fixed fields of an enhanced packet block, frame included, in bytes.
 const ENHANCED: usize = block::FRAME + 20;
@@ -129,11 +129,12 @@ pub(super) fn interface_block(out: &mut Vec<u8>, interface: &Interface, snaplen:
 }
 
 /// Length in bytes of an enhanced packet block with so many bytes of packet.
-pub(super) fn packet_block_len(captured: usize, comments: &[&[u8]]) -> usize {
-    let comments: usize =
-        comments.iter().map(|comment| OPTION + comment.len().next_multiple_of(4)).sum();
-    let end = if comments > 0 { OPTION } else { 0 };
-    ENHANCED + captured.next_multiple_of(4) + comments + end
+pub(super) fn packet_block_len(captured: usize, packet: &Packet<'_>) -> usize {
+    let comments = packet.comments.iter().map(|comment| comment.len().next_multiple_of(4));
+    let flags = packet.direction.map(|_| Direction::LEN);
+    let options: usize = comments.chain(flags).map(|len| OPTION + len).sum();
+    let end = if options > 0 { OPTION } else { 0 };
+    ENHANCED + captured.next_multiple_of(4) + options + end
 }
 
 /// Enhanced packet block.
@@ -147,10 +148,13 @@ pub(super) fn packet_block(out: &mut Vec<u8>, packet: &Packet<'_>, captured: u32
         let start = out.len();
         packet.data.iter().for_each(|part| out.extend_from_slice(part));
         pad(out, start);
+        if let Some(direction) = packet.direction {
+            option(out, options::EPB_FLAGS, &direction.to_flags().to_le_bytes());
+        }
         for comment in packet.comments {
             option(out, options::COMMENT, comment);
         }
-        if !packet.comments.is_empty() {
+        if !packet.comments.is_empty() || packet.direction.is_some() {
             end_of_options(out);
         }
     });

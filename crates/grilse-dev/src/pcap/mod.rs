@@ -9,7 +9,7 @@
 //!
 //! **Not here.** Nothing looks into a packet or knows what an skb is. Blocks that hold no packets
 //! (statistics, names, secrets, custom ones) are skipped and not copied, and so are a packet's
-//! options other than comments.
+//! options other than comments and direction.
 //!
 //! The parser is our own because the readers at hand report a damaged file without the offset, and
 //! some get time resolutions and sections wrong (fault BL-28); both formats together are few lines.
@@ -35,7 +35,7 @@ pub use error::{Damage, Error, WriteError};
 pub use file::FileWriter;
 pub use format::Format;
 pub use interface::{Interface, link_type};
-pub use options::Comments;
+pub use options::{Comments, Direction};
 pub use reader::{Reader, Record};
 pub use time::{Resolution, Timestamp};
 pub use writer::{Packet, Writer};

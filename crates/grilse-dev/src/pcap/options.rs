@@ -7,6 +7,8 @@ use super::order::Order;
 pub(super) const END: u16 = 0;
 /// A comment, in every kind of block and as often as one likes.
 pub(super) const COMMENT: u16 = 1;
+/// Packet: flags, of which the lowest two bits are its [`Direction`].
+pub(super) const EPB_FLAGS: u16 = 2;
 /// Interface: its name.
 pub(super) const IF_NAME: u16 = 2;
 /// Interface: its description.
@@ -21,6 +23,39 @@ pub(super) const SHB_HARDWARE: u16 = 2;
 pub(super) const SHB_OS: u16 = 3;
 /// Section: the program that wrote it.
 pub(super) const SHB_USERAPPL: u16 = 4;
+
+/// Which way a packet went, as seen from the host that captured it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// It was received.
+    Inbound,
+    /// It was sent.
+    Outbound,
+}
+
+impl Direction {
+    /// Length of the option's value in bytes.
+    pub(super) const LEN: usize = 4;
+
+    /// As the option says it.
+    pub(super) fn to_flags(self) -> u32 {
+        match self {
+            Self::Inbound => 1,
+            Self::Outbound => 2,
+        }
+    }
+
+    /// As the first option of the list says that says it; one of another size is none.
+    pub(super) fn of(options: &Options<'_>) -> Option<Self> {
+        let mut flags = options.clone().flatten().filter(|(code, _)| *code == EPB_FLAGS);
+        let (_, value) = flags.find(|(_, value)| value.len() == Self::LEN)?;
+        match options.order.u32(value, 0) & 3 {
+            1 => Some(Self::Inbound),
+            2 => Some(Self::Outbound),
+            _ => None,
+        }
+    }
+}
 
 /// Walks a list of options; ends behind the first one that is wrong.
 #[derive(Clone, Debug)]

@@ -10,7 +10,9 @@ use super::format::{BYTE_ORDER_MAGIC, MICRO_MAGIC, NANO_MAGIC, SECTION};
 use super::options::Options;
 use super::order::Order;
 use super::window::Window;
-use super::{Comments, Damage, Error, Format, Interface, MAX_BLOCK, Resolution, Timestamp, block};
+use super::{
+    Comments, Damage, Direction, Error, Format, Interface, MAX_BLOCK, Resolution, Timestamp, block,
+};
 
 /// Bytes of a classic file's header.
 const FILE_HEADER: usize = 24;
@@ -32,6 +34,8 @@ pub struct Record<'a> {
     pub time: Timestamp,
     /// Length on the wire in bytes. Sloppy writers state less than they captured.
     pub orig_len: u32,
+    /// Which way it went, where the file says so.
+    pub direction: Option<Direction>,
     /// The bytes that were captured.
     pub data: &'a [u8],
     /// Its comments; a classic file has none.
@@ -148,6 +152,7 @@ impl<R: Read> Reader<R> {
             described,
             time: Timestamp { ticks: found.ticks, resolution, offset_s },
             orig_len: found.orig_len,
+            direction: Direction::of(&options),
             data: self.window.slice(found.data),
             comments: Comments::new(options),
         }))

@@ -5,7 +5,7 @@
 
 use std::io::{ErrorKind, Write};
 
-use super::{Format, Interface, MAX_BLOCK, Resolution, WriteError, encode, link_type};
+use super::{Direction, Format, Interface, MAX_BLOCK, Resolution, WriteError, encode, link_type};
 
 /// Bytes that are gathered before they are handed on.
 const GATHER: usize = 64 << 10;
@@ -25,6 +25,8 @@ pub struct Packet<'a> {
     pub ticks: u64,
     /// Length on the wire in bytes.
     pub orig_len: u32,
+    /// Which way it went. A classic file has no place for it.
+    pub direction: Option<Direction>,
     /// Its bytes, in parts that are written one behind the other.
     pub data: &'a [&'a [u8]],
     /// Its comments, by the format's rule UTF-8. A classic file has no place for them.
@@ -229,7 +231,7 @@ impl<W: Write> Writer<W> {
             }
         }
         let captured = captured(packet);
-        bounded(encode::packet_block_len(captured, packet.comments))?;
+        bounded(encode::packet_block_len(captured, packet))?;
         encode::packet_block(&mut self.gathered, packet, captured as u32);
         Ok(())
     }

@@ -56,6 +56,7 @@ fn bl_28_equal_instants_at_every_resolution() {
                 ticks: record.ticks,
                 orig_len: record.orig_len,
                 data: &[&record.data],
+                direction: None,
                 comments: &[],
             };
             writer.write(&packet).expect("a Vec takes all");

@@ -28,6 +28,7 @@ fn copy(whole: &Whole, format: Format) -> Vec<u8> {
             ticks: record.ticks,
             orig_len: record.orig_len,
             data: &[front, back],
+            direction: None,
             comments: &comments,
         };
         writer.write(&packet).expect("a Vec takes all");
@@ -154,7 +155,14 @@ fn ethernet(resolution: Resolution) -> Interface {
 }
 
 fn packet(interface: u32, ticks: u64) -> Packet<'static> {
-    Packet { interface, ticks, orig_len: 4, data: &[b"four"], comments: &[b"lost in pcap"] }
+    Packet {
+        interface,
+        ticks,
+        orig_len: 4,
+        direction: None,
+        data: &[b"four"],
+        comments: &[b"lost in pcap"],
+    }
 }
 
 #[test]
