@@ -30,7 +30,7 @@
 //! assert_eq!(csum::fold(csum::add(pseudo, csum::sum(segment))), 0xffff);
 //! ```
 #![no_std]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
