@@ -133,7 +133,7 @@ fn what_is_wrong_is_named_with_the_mend() {
         (
             &["--rx", concat!("pcap:", env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")],
             2,
-            "not a capture",
+            "neither a pcap",
         ),
         (&["--rx", "gen:,drop=1"], 2, "did you mean \"fault.drop\"?"),
         (&["--tx", "null:,capture=x.pcap"], 2, ".pcapng"),
