@@ -78,11 +78,12 @@ impl<T: Recycle> Magazine<T> {
         mut each: impl FnMut(Slot<T>) -> U,
     ) -> usize {
         let n = out.len().min(self.len);
-        let items = &mut self.items[self.len - n..self.len];
-        self.len -= n;
-        for (place, item) in out.iter_mut().zip(items) {
+        let left = self.len - n;
+        let bulk = Bulk { end: self.len, magazine: self };
+        for (place, item) in out.iter_mut().zip(&mut bulk.magazine.items[left..bulk.end]) {
             fill(place, item.take().map(&mut each));
         }
+        bulk.complete(left);
         n
     }
 
@@ -95,12 +96,14 @@ impl<T: Recycle> Magazine<T> {
         mut each: impl FnMut(U) -> Slot<T>,
     ) -> usize {
         let n = from.len().min(CAPACITY - self.len);
-        let at = from.len() - n;
-        let places = &mut self.items[self.len..self.len + n];
+        let (at, before) = (from.len() - n, self.len);
+        let bulk = Bulk { end: before + n, magazine: self };
+        let places = &mut bulk.magazine.items[before..bulk.end];
         for (place, item) in places.iter_mut().zip(&mut from[at..]) {
             fill(place, item.take().map(&mut each));
         }
-        self.len += n;
+        let end = bulk.end;
+        bulk.complete(end);
         n
     }
 
@@ -144,6 +147,30 @@ impl<T: Recycle> Magazine<T> {
         if cfg!(feature = "audit") {
             self.items[..self.len].iter_mut().flatten().for_each(|slot| slot.step(from, to));
         }
+    }
+}
+
+/// A bulk under way. If the caller's closure panics, what is in the magazine up to `end` closes up, so
+/// that nothing is left behind its length.
+struct Bulk<'a, T: Recycle> {
+    magazine: &'a mut Magazine<T>,
+    end: usize,
+}
+
+impl<T: Recycle> Bulk<'_, T> {
+    /// All went well, and this is how many objects are left.
+    #[inline]
+    fn complete(self, len: usize) {
+        self.magazine.len = len;
+        mem::forget(self);
+    }
+}
+
+impl<T: Recycle> Drop for Bulk<'_, T> {
+    #[cold]
+    fn drop(&mut self) {
+        self.magazine.len = self.end;
+        self.magazine.retain(Some);
     }
 }
 

@@ -12,7 +12,6 @@ pub(crate) struct Outbox<T: Recycle> {
     lanes: Vec<Option<Lane<T>>>,
     /// Numbers of the lanes whose magazine holds something.
     open: Vec<u16>,
-    objects: usize,
 }
 
 /// What goes to one home.
@@ -25,7 +24,7 @@ pub(crate) struct Lane<T: Recycle> {
 
 impl<T: Recycle> Outbox<T> {
     pub(crate) fn new() -> Self {
-        Self { lanes: Vec::new(), open: Vec::new(), objects: 0 }
+        Self { lanes: Vec::new(), open: Vec::new() }
     }
 
     /// Puts an object for `home`, into a magazine that `empty` brings where none is open. Returns
@@ -39,9 +38,7 @@ impl<T: Recycle> Outbox<T> {
     ) -> Result<usize, Slot<T>> {
         let Some(magazine) = self.open(home, empty) else { return Err(slot) };
         magazine.push(slot)?;
-        let gathered = magazine.len();
-        self.objects += 1;
-        Ok(gathered)
+        Ok(magazine.len())
     }
 
     /// Puts as many from the back of `from`, all of whose places are filled, as the magazine has
@@ -56,9 +53,7 @@ impl<T: Recycle> Outbox<T> {
     ) -> (usize, usize) {
         let Some(magazine) = self.open(home, empty) else { return (0, 0) };
         let done = magazine.push_from(from, each);
-        let gathered = magazine.len();
-        self.objects += done;
-        (done, gathered)
+        (done, magazine.len())
     }
 
     /// The open magazine for `home`.
@@ -91,7 +86,6 @@ impl<T: Recycle> Outbox<T> {
         self.open.retain(|open| *open != id);
         let lane = self.lanes.get_mut(usize::from(id))?.as_mut()?;
         let magazine = lane.magazine.take()?;
-        self.objects -= magazine.len();
         Some((lane, magazine))
     }
 
@@ -102,7 +96,8 @@ impl<T: Recycle> Outbox<T> {
 
     /// How many objects are gathered.
     pub(crate) fn len(&self) -> usize {
-        self.objects
+        let lanes = self.open.iter().filter_map(|id| self.lanes[usize::from(*id)].as_ref());
+        lanes.filter_map(|lane| lane.magazine.as_ref()).map(|magazine| magazine.len()).sum()
     }
 
     #[cold]

@@ -4,7 +4,7 @@
 //! a task as before November 2025, not at all. With a limit of 0 it holds nothing, ever: every take
 //! and put goes to the slab.
 
-use std::mem;
+use std::{iter, mem};
 
 use crate::arena::{Recycle, Slot};
 use crate::place::Place;
@@ -97,8 +97,7 @@ impl<T: Recycle> Stack<T> {
         mut each: impl FnMut(Slot<T>) -> U,
     ) -> usize {
         let n = out.len().min(self.items.len());
-        let at = self.items.len() - n;
-        for (place, slot) in out.iter_mut().zip(self.items.drain(at..).rev()) {
+        for (place, slot) in out.iter_mut().zip(iter::from_fn(|| self.items.pop())) {
             *place = Some(each(slot));
         }
         n
