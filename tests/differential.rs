@@ -3,7 +3,8 @@
 //!
 //! A group that differs is shrunk to the fewest frames that still do, saved, and reported with the
 //! commands that show it. The seed is fixed, so that one commit gets one answer; the test runs for
-//! [`SECONDS`]. To hunt, say for how long, and the clock gives another seed, which is printed:
+//! [`SECONDS`], for [`MOST`] groups at most. To hunt, say for how long, and the clock gives another seed,
+//! which is printed:
 //!
 //!     GRILSE_DIFFERENTIAL_SECS=3600 cargo test --release --test differential -- --nocapture
 //!     GRILSE_DIFFERENTIAL_SEED=7 cargo test --test differential
@@ -12,14 +13,13 @@
 
 mod support;
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use std::{env, fs};
 
 use grilse::wire::build::{Eth, ethernet};
 use serde_json::Value;
+use support::hunt::Hunt;
 use support::oracle::{Compare, Kernel};
 use support::traffic::{Extensions, Scope, group};
 use support::tunnel::VXLAN_PORT;
@@ -48,16 +48,11 @@ fn random_traffic_is_coalesced_as_the_kernel_does() {
         Ok(kernel) => kernel,
         Err(why) => return skip("random_traffic_is_coalesced_as_the_kernel_does", &why),
     };
-    let hunt: Option<u64> = setting("GRILSE_DIFFERENTIAL_SECS");
-    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-    let seed = setting("GRILSE_DIFFERENTIAL_SEED").unwrap_or_else(|| hunt.map_or(1, |_| clock()));
-    println!("seed {seed}");
-
-    let (start, time) = (Instant::now(), Duration::from_secs(hunt.unwrap_or(SECONDS)));
-    let mut rng = Rng(seed);
+    let hunt = Hunt::new(SECONDS);
+    let (seed, mut rng) = (hunt.seed, hunt.rng());
     let (mut groups, mut frames, mut found) = (0, 0, Vec::new());
-    let most = hunt.map_or(MOST, |_| usize::MAX);
-    while start.elapsed() < time && groups < most && found.len() < ENOUGH {
+    let most = if hunt.is_asked_for { usize::MAX } else { MOST };
+    while hunt.has_time() && groups < most && found.len() < ENOUGH {
         let round = Round::new(&kernel, &mut rng);
         let traffic: Vec<Group> = (0..GROUPS).map(|_| group(&round.scope, &mut rng)).collect();
         groups += traffic.len();
@@ -66,15 +61,9 @@ fn random_traffic_is_coalesced_as_the_kernel_does() {
             found.push(round.report(&format!("{seed}-{}", found.len()), traffic[at].clone()));
         }
     }
-    println!("{groups} groups, {frames} frames in {:.0?}", start.elapsed());
+    println!("{groups} groups, {frames} frames in {:.0?}", hunt.elapsed());
     assert!(groups > 0, "no time to look");
     assert!(found.is_empty(), "seed {seed}: the kernel differs\n\n{}", found.join("\n"));
-}
-
-/// The number in an environment variable; one that is no number fails the test.
-fn setting<T: FromStr<Err: fmt::Debug>>(name: &str) -> Option<T> {
-    let text = env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error:?}")))
 }
 
 /// Groups of one kind under the same options.

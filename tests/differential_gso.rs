@@ -8,17 +8,17 @@
 mod support;
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use std::{env, fs};
 
 use grilse::gso::{self, Checksums};
 use grilse::wire::{Csum, GsoType, Heap, Linear, Packet};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use support::hunt::Hunt;
 use support::oracle::Kernel;
 use support::trains::{Train, train};
-use support::{Rng, Scratch, number, pcap, skip};
+use support::{Scratch, number, pcap, skip};
 
 /// How long it looks where nobody says.
 const SECONDS: u64 = 20;
@@ -32,15 +32,10 @@ fn random_super_packets_are_cut_as_the_kernel_does() {
         Ok(kernel) => kernel,
         Err(why) => return skip("random_super_packets_are_cut_as_the_kernel_does", &why),
     };
-    let setting = |name| env::var(name).ok().map(|text: String| text.parse().expect("a number"));
-    let hunt: Option<u64> = setting("GRILSE_DIFFERENTIAL_SECS");
-    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-    let seed = setting("GRILSE_DIFFERENTIAL_SEED").unwrap_or_else(|| hunt.map_or(1, |_| clock()));
-    println!("seed {seed}");
-    let (start, time) = (Instant::now(), Duration::from_secs(hunt.unwrap_or(SECONDS)));
-    let mut rng = Rng(seed);
+    let hunt = Hunt::new(SECONDS);
+    let (seed, mut rng) = (hunt.seed, hunt.rng());
     let (mut cut, mut segments, mut refused, mut found) = (0, 0, 0, Vec::new());
-    while start.elapsed() < time && found.len() < 5 {
+    while hunt.has_time() && found.len() < 5 {
         let trains: Vec<Train> = (0..ROUND).map(|_| train(&mut rng)).collect();
         let theirs = theirs(&kernel, &trains);
         for (train, theirs) in trains.iter().zip(theirs) {

@@ -3,18 +3,19 @@
 //! another without offloads, by GRO, a bridge and software GSO.
 //!
 //! Here is seen of a super-packet what no virtio header tells: tunnels and fixed identifications. Lists
-//! are left out: in a file they are no more than their bytes. Of a group the frames are compared, not their order: `gso` gives back the input's, and that of GRO
-//! is held by `differential.rs`, where also stands how to hunt.
+//! are left out: in a file they are no more than their bytes. Of a group the frames are compared, not
+//! their order: `gso` gives back the input's, and that of GRO is held by `differential.rs`, where also
+//! stands how to hunt.
 
 mod support;
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use std::{env, fs};
 
 use grilse::wire::build::{Eth, ethernet};
 use serde_json::Value;
+use support::hunt::Hunt;
 use support::oracle::Kernel;
 use support::traffic::{Extensions, Scope, group};
 use support::tunnel::VXLAN_PORT;
@@ -43,16 +44,10 @@ fn random_traffic_is_forwarded_as_the_kernel_does() {
         Ok(kernel) => kernel,
         Err(why) => return skip("random_traffic_is_forwarded_as_the_kernel_does", &why),
     };
-    let setting = |name| env::var(name).ok().map(|text: String| text.parse().expect("a number"));
-    let hunt: Option<u64> = setting("GRILSE_DIFFERENTIAL_SECS");
-    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-    let seed = setting("GRILSE_DIFFERENTIAL_SEED").unwrap_or_else(|| hunt.map_or(1, |_| clock()));
-    println!("seed {seed}");
-
-    let (start, time) = (Instant::now(), Duration::from_secs(hunt.unwrap_or(SECONDS)));
-    let mut rng = Rng(seed);
+    let hunt = Hunt::new(SECONDS);
+    let (seed, mut rng) = (hunt.seed, hunt.rng());
     let (mut groups, mut frames, mut found) = (0, 0, Vec::new());
-    while start.elapsed() < time && found.len() < ENOUGH {
+    while hunt.has_time() && found.len() < ENOUGH {
         let (scope, options) = round(&mut rng);
         let traffic: Vec<Group> =
             (0..GROUPS).map(|_| passing(group(&scope, &mut rng), &scope)).collect();
@@ -63,7 +58,7 @@ fn random_traffic_is_forwarded_as_the_kernel_does() {
             found.push(report(&kernel, &options, &name, traffic[at].clone()));
         }
     }
-    println!("{groups} groups, {frames} frames in {:.0?}", start.elapsed());
+    println!("{groups} groups, {frames} frames in {:.0?}", hunt.elapsed());
     assert!(groups > 0, "no time to look");
     assert!(found.is_empty(), "seed {seed}: the kernel differs\n\n{}", found.join("\n"));
 }

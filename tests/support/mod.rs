@@ -8,6 +8,7 @@
 #![allow(dead_code, reason = "each law is a crate of its own and uses a part of this")]
 
 pub(crate) mod frame;
+pub(crate) mod hunt;
 pub(crate) mod oracle;
 pub(crate) mod pcap;
 pub(crate) mod sweep;
