@@ -2,6 +2,7 @@
 //! do, and an orderly end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
@@ -47,7 +48,15 @@ pub fn can_run_on(cpu: usize) -> bool {
 #[derive(Debug)]
 pub struct Running<H> {
     thread: JoinHandle<Result<Ended<H>, NoSeat>>,
-    published: Arc<Published>,
+    shared: Arc<Shared>,
+}
+
+/// What a worker that runs shows to others.
+#[derive(Debug, Default)]
+struct Shared {
+    published: Published,
+    /// It has come to its end without a fault.
+    ended_well: AtomicBool,
 }
 
 /// What is left of a worker.
@@ -88,8 +97,8 @@ impl<H: Handler + Send + 'static> Plan<H> {
     /// # Errors
     /// Where the system starts no thread.
     pub fn start(self, name: &str, epoch: Instant, stop: Arc<Stop>) -> io::Result<Running<H>> {
-        let published = Arc::new(Published::default());
-        let shared = published.clone();
+        let shared = Arc::new(Shared::default());
+        let ours = shared.clone();
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
             if let Some(cpu) = self.cpu.filter(|cpu| can_run_on(*cpu)) {
                 let mut only = CpuSet::new();
@@ -102,26 +111,33 @@ impl<H: Handler + Send + 'static> Plan<H> {
             if let Some(limit) = self.limit {
                 worker.limit(limit);
             }
-            let mut post = Post { worker, epoch, stop: &stop, published: &shared };
+            let mut post = Post { worker, epoch, stop: &stop, published: &ours.published };
             let fault = post.work(self.busy).err();
             let finished = post.drain();
+            let fault = fault.or(finished.err());
             let account = post.worker.account();
-            shared.write(&account);
-            Ok(Ended { handler: post.worker.stop(), account, fault: fault.or(finished.err()) })
+            ours.published.write(&account);
+            ours.ended_well.store(fault.is_none(), Ordering::Release);
+            Ok(Ended { handler: post.worker.stop(), account, fault })
         })?;
-        Ok(Running { thread, published })
+        Ok(Running { thread, shared })
     }
 }
 
 impl<H> Running<H> {
     /// What it has counted, up to about now.
     pub fn account(&self) -> Account {
-        self.published.read()
+        self.shared.published.read()
     }
 
     /// Whether it has ended.
     pub fn has_ended(&self) -> bool {
         self.thread.is_finished()
+    }
+
+    /// Whether it has ended otherwise than well: by a fault, by a panic, or before it began.
+    pub fn has_failed(&self) -> bool {
+        self.has_ended() && !self.shared.ended_well.load(Ordering::Acquire)
     }
 
     /// Waits for its end.

@@ -69,7 +69,8 @@ fn stop_on_signals(stop: Arc<Stop>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reports at every interval until it is time to stop.
+/// Reports at every interval until it is time to stop: somebody asks, the time is over, all workers
+/// have ended, or one has failed. Those that share what there is end one after the other.
 fn watch(
     args: &RunArgs,
     workers: &[Running<Forward>],
@@ -78,7 +79,10 @@ fn watch(
     report: &mut Report,
 ) -> Result<(), Failure> {
     let mut next = args.interval;
-    while !stop.is_asked() && workers.iter().all(|worker| !worker.has_ended()) {
+    while !stop.is_asked()
+        && !workers.iter().all(Running::has_ended)
+        && !workers.iter().any(Running::has_failed)
+    {
         let elapsed = epoch.elapsed();
         if args.duration.is_some_and(|duration| elapsed >= duration) {
             break;
@@ -89,11 +93,6 @@ fn watch(
             report.line(&total(workers.iter().map(Running::account)))?;
             next = Some(due.saturating_add(interval));
         }
-        thread::sleep(LOOK);
-    }
-    // Workers that share what there is end one after the other.
-    let all_end = workers.iter().any(Running::has_ended) && !stop.is_asked();
-    while all_end && !stop.is_asked() && workers.iter().any(|worker| !worker.has_ended()) {
         thread::sleep(LOOK);
     }
     Ok(())
