@@ -29,9 +29,6 @@ pub struct Meta {
     pub network: u16,
     /// Offset of the transport header; valid once a parser has set it.
     pub transport: u16,
-    /// Where the packet in the tunnel begins, which is behind all tunnel headers: its link header, or
-    /// its network header where it has no other. Valid on an encapsulated super-packet.
-    pub inner_mac: u16,
     /// Offset of the network header in the tunnel. Valid on an encapsulated super-packet.
     pub inner_network: u16,
     /// Accelerated VLAN tag: taken out of the frame by the device.
