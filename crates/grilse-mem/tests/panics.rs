@@ -55,8 +55,8 @@ fn no_object_is_lost_to_a_panic() {
         let [mut here, mut there] = homes.map(|home| Cache::new(home).unwrap());
         // From the first object of a magazine to beyond its last.
         for after in (0..90).step_by(7) {
-            here.begin(0, &policy);
-            there.begin(0, &policy);
+            here.begin(0, policy);
+            there.begin(0, policy);
             take_and_panic(&mut here, homes[0], after);
             free_and_panic(&mut here, None, homes[0], after);
             free_and_panic(&mut here, Some(&mut there), homes[0], after);
