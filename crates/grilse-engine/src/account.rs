@@ -10,7 +10,7 @@ use grilse_packet::{Ctx, DropReason, Drops, Load, Skb};
 
 /// Frames that a packet stands for.
 pub(crate) fn frames(skb: &Skb) -> u64 {
-    skb.meta().gso.segs.max(1).into()
+    Load::of(skb.meta(), skb.len()).frames
 }
 
 /// What devices did with packets besides taking them and handing them on.
@@ -28,11 +28,7 @@ impl OnTheWay {
 
     /// What was done since.
     fn since(&self, ctx: &Ctx) -> Self {
-        let less = |all: Load, before: Load| Load {
-            frames: all.frames - before.frames,
-            bytes: all.bytes - before.bytes,
-        };
-        Self { lost: less(ctx.lost(), self.lost), copied: less(ctx.copied(), self.copied) }
+        Self { lost: ctx.lost() - self.lost, copied: ctx.copied() - self.copied }
     }
 }
 

@@ -77,10 +77,7 @@ impl TxQueues {
         while queue.fill(ctx, device) {
             let (offered, before) = (load(&queue.burst), OnTheWay::until(ctx));
             let sent = device.tx(ctx, &mut queue.burst);
-            let left = load(&queue.burst);
-            let taken =
-                Load { frames: offered.frames - left.frames, bytes: offered.bytes - left.bytes };
-            account.sent(taken, &before, ctx);
+            account.sent(offered - load(&queue.burst), &before, ctx);
             packets += sent?;
             if !queue.burst.is_empty() {
                 break;
@@ -105,10 +102,9 @@ impl TxQueues {
 
 /// Frames and bytes of a burst.
 fn load(burst: &Batch) -> Load {
-    burst.iter().fold(Load::default(), |sum, skb| Load {
-        frames: sum.frames + frames(skb),
-        bytes: sum.bytes + skb.len() as u64,
-    })
+    let mut sum = Load::default();
+    burst.iter().for_each(|skb| sum += Load::of(skb.meta(), skb.len()));
+    sum
 }
 
 impl TxQueue {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Sub};
 use std::time::Duration;
 use std::{mem, ptr};
 
@@ -73,8 +73,16 @@ pub struct Load {
 
 impl Load {
     /// That of one packet with this metadata and length.
-    fn of(meta: &Meta, len: usize) -> Self {
+    pub fn of(meta: &Meta, len: usize) -> Self {
         Self { frames: meta.gso.segs.max(1).into(), bytes: len as u64 }
+    }
+}
+
+impl Sub for Load {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self { frames: self.frames - other.frames, bytes: self.bytes - other.bytes }
     }
 }
 
