@@ -7,7 +7,7 @@ use grilse_wire::{Csum, GsoType, Packet, csum, ipv6};
 
 use super::csum::vouch;
 use super::held::{Held, JUMBO_LEN};
-use super::l3::{Addresses, Family};
+use super::levels::{Addresses, Family};
 use super::parse::Layer;
 use super::{tcp, tunnel, udp};
 use crate::{BigTcp, Cwr, Rules};

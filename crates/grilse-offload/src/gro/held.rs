@@ -9,7 +9,7 @@ use core::mem;
 use grilse_wire::{Csum, How, Packet, Refused, VlanTag, eth::ethertype};
 
 use super::Sink;
-use super::l3::{Family, Levels};
+use super::levels::{Family, Levels};
 use super::parse::{Flow, Layer};
 use super::tcp::Segment;
 use crate::config::LEGACY_MAX_SIZE;

@@ -13,6 +13,7 @@ mod complete;
 mod csum;
 mod held;
 mod l3;
+mod levels;
 mod overtake;
 mod parse;
 mod table;

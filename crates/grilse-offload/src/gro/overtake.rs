@@ -10,7 +10,7 @@ use grilse_wire::dissect::{Addrs, dissect};
 use grilse_wire::eth::ethertype;
 
 use super::held::Held;
-use super::l3::{Addresses, Family};
+use super::levels::{Addresses, Family};
 use super::parse::{Flow, Layer};
 use super::tcp;
 

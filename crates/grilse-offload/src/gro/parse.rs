@@ -9,7 +9,8 @@ use grilse_wire::eth::{self, ethertype};
 use grilse_wire::{Csum, GsoType, Packet, vlan};
 
 use super::csum::Sums;
-use super::l3::{self, Levels};
+use super::l3;
+use super::levels::Levels;
 use super::{tcp, udp};
 use crate::{Config, Frag0, Reason, Rules, Why};
 

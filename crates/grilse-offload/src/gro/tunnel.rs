@@ -11,7 +11,7 @@ use grilse_wire::eth::ethertype;
 use grilse_wire::zerocopy::FromBytes;
 use grilse_wire::{GsoType, Packet, gre, ipv4, ipv6};
 
-use super::l3::{Addresses, Family};
+use super::levels::{Addresses, Family};
 use super::parse::{Flow, Next, offloaded};
 use crate::{Config, Reason, Why};
 

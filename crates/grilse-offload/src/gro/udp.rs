@@ -5,7 +5,7 @@ use grilse_wire::{Packet, udp};
 
 use super::Sink;
 use super::held::{Fate, Held, Step};
-use super::l3::Addresses;
+use super::levels::Addresses;
 use super::parse::{Flow, Layer, Next};
 use super::udp_tunnel;
 use crate::{Config, Reason, Why};

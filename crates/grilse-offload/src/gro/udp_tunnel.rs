@@ -8,7 +8,8 @@ use grilse_wire::eth::ethertype;
 use grilse_wire::zerocopy::FromBytes;
 use grilse_wire::{Csum, GsoType, Packet, geneve, gre, gue, ipv4, ipv6, udp, vxlan};
 
-use super::l3::{self, Addresses};
+use super::l3;
+use super::levels::Addresses;
 use super::parse::{Flow, Next, offloaded};
 use super::tunnel::{gre, in_ip};
 use crate::config::{FouPayload, Tunnel};
